@@ -75,6 +75,7 @@ pub(crate) use self::{
     in_commands::in_one_command,
     keys::end_of,
     latest::{NEWEST, PACKED as IN_NEWEST},
+    live::younger,
     span::can_hold,
     tails::any_buckets,
     tails::{

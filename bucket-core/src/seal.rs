@@ -18,9 +18,10 @@ pub(crate) mod scan;
 mod sealing;
 pub(crate) mod statement;
 
+pub(crate) use self::expiring::is_header;
 pub use self::{
     due::Due,
-    expiring::{expire, expired_buckets},
+    expiring::{expire, expired_buckets, has_expired},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},
     statement::{SealStatement, command},

@@ -9,7 +9,7 @@ use crate::{
     check::ScanPlan,
     codec::raw::RawWriter,
     model::spec::{BucketSpec, ID, ID_INDEX},
-    read::{FindPlan, ReadKey, ReadLevel, fields, find},
+    read::{FindPlan, ReadKey, ReadLevel, fields, find, younger},
     seal::scan::scan,
     time::range::TimeRange,
 };
@@ -35,9 +35,15 @@ pub fn archivable_buckets(
     scan(spec, key, range, &condition)
 }
 
-/// The archived buckets of a key, or of all, that can hold records of the span.
+/// The archived buckets of a key, or of all, that can hold records of the span, which have not expired at `now` if their
+/// statistics are kept for longer.
 #[must_use]
-pub fn archived_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRange) -> ScanPlan {
+pub fn archived_buckets(
+    spec: &BucketSpec,
+    key: Option<&ReadKey>,
+    range: TimeRange,
+    now: DateTime,
+) -> ScanPlan {
     let is_whole = range.start().is_none() && range.end().is_none();
     let mut condition = if is_whole {
         // What does not say when its records are comes back too, and can then be mended.
@@ -46,6 +52,11 @@ pub fn archived_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRan
         within(spec, range)
     };
     condition.insert(archived_path(), doc! { "$exists": true });
+    let younger = younger(spec, spec.headers_until(now));
+    if !younger.is_empty() {
+        // The span may be about the same field.
+        condition.insert("$and", [younger]);
+    }
     scan(spec, key, range, &condition)
 }
 
@@ -84,7 +95,7 @@ pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
         fields(writer, &doc! { archived_path(): { "$exists": true } });
     });
     FindPlan {
-        projection: doc! { ID: 1, spec.items(): 1 },
+        projection: doc! { ID: 1, spec.items(): 1, spec.age_field(): 1 },
         ..find(spec, filter)
     }
 }

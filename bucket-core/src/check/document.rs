@@ -18,7 +18,6 @@ use crate::{
         sealed::{FIRST, LAST, SEALED, packed},
         stored_count, unsealed,
     },
-    error::Damage,
     model::{
         form::Form,
         limits::Limits,
@@ -26,6 +25,7 @@ use crate::{
         whole,
     },
     read::key_elements,
+    seal::is_header,
     write::{SOURCES, Source},
 };
 
@@ -135,7 +135,7 @@ pub(crate) fn document<T: Record>(
     let unsealed = match unsealed(spec, stored) {
         Ok(unsealed) => unsealed,
         // What is left of it says nothing about its records.
-        Err(Damage::Expired { .. }) if spec.keep_stats().is_some() => {
+        Err(damage) if is_header(spec, stored, &damage, now) => {
             let count = stored_count(spec, stored).unwrap_or_default();
             let count = u32::try_from(count).unwrap_or_default();
             checked.records = Edits::read(stored)

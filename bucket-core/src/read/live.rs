@@ -5,7 +5,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::{AggregatePlan, FindPlan, cut::OF_COUNT as CUT, fields};
+use super::{AggregatePlan, FindPlan, cut::OF_COUNT as CUT, fields, span::any_inside};
 use crate::{
     bucket::{
         edits::{left, removed},
@@ -15,6 +15,7 @@ use crate::{
     codec::raw::{RawWriter, WITHOUT_ID},
     error::{Damage, DamagedBucket},
     model::{
+        aggregate::AggregateKind,
         spec::{BucketSpec, ID},
         whole,
     },
@@ -89,7 +90,7 @@ pub fn live_stats(spec: &BucketSpec, now: DateTime) -> Live {
 }
 
 /// The condition for a bucket to be younger than this.
-fn younger(spec: &BucketSpec, last: Option<DateTime>) -> Document {
+pub(crate) fn younger(spec: &BucketSpec, last: Option<DateTime>) -> Document {
     match last {
         None => Document::new(),
         // `$gt` would skip a bucket without the date instead of showing it. Such a bucket is
@@ -133,13 +134,51 @@ impl Live {
     }
 
     /// The same read, for shown buckets only, if shown times already bound the read. For buckets
-    /// with a span of time, those bounds suffice.
-    pub(super) fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
+    /// with a span of time, those bounds suffice, unless their records are gone.
+    #[must_use]
+    pub fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
         if spec.form().has_span() {
             with(plan, &self.undated)
         } else {
             self.find(plan)
         }
+    }
+
+    /// Whether there can be buckets of which only the statistics are shown.
+    pub(super) fn has_headers(&self) -> bool {
+        self.headers_until.is_some()
+    }
+
+    /// The read of the buckets of a range. In forms without a span, the server finds those by their items; it also has to find
+    /// buckets of which only the statistics are shown and that the range cuts, whether they have items in it or none any more.
+    pub(super) fn with_headers(
+        &self,
+        spec: &BucketSpec,
+        range: TimeRange,
+        read: impl FnOnce(TimeRange) -> FindPlan,
+    ) -> FindPlan {
+        let inside = any_inside(spec, range);
+        let Some(until) = self
+            .headers_until
+            .filter(|_| !spec.form().has_span() && !inside.is_empty())
+        else {
+            return read(range);
+        };
+        let mut cut = doc! { spec.age_field(): { "$lte": until } };
+        let ends = [
+            (AggregateKind::FirstTime, "$gte", range.end()),
+            (AggregateKind::LastTime, "$lt", range.start()),
+        ];
+        for (kind, operator, bound) in ends {
+            let aggregate = spec.aggregates().iter().find(|each| each.kind == kind);
+            if let (Some(aggregate), Some(bound)) = (aggregate, bound) {
+                cut.insert(aggregate.path, doc! { "$not": { operator: bound } });
+            }
+        }
+        with(
+            read(TimeRange::ALL),
+            &doc! { "$and": [{ "$or": [inside, cut] }] },
+        )
     }
 
     /// Whether a bucket is one of those of which only the statistics are shown, for the server; `None` if there are no such
@@ -152,6 +191,11 @@ impl Live {
             { "$eq": [{ "$type": &age }, "date"] },
             { "$lte": [&age, until] },
         ] })
+    }
+
+    /// The part of the condition that holds whatever the times of a bucket are.
+    pub(super) fn undated(&self) -> &Document {
+        &self.undated
     }
 
     /// The number of a key's shown pages; otherwise like [`page_count`](super::page_count).

@@ -102,7 +102,7 @@ impl<T: Record> Newest<T> {
 
     /// The key of a result whose bucket has no records. In the manual's form the last bucket may be
     /// empty for a moment, and in every form all its records may have been removed; the newest record is
-    /// then in another bucket.
+    /// then in another bucket. So it is if its records have expired and only its statistics are kept.
     ///
     /// ```
     /// # use bson::RawDocument;
@@ -113,7 +113,14 @@ impl<T: Record> Newest<T> {
     /// ```
     #[must_use]
     pub fn without_records(found: &RawDocument) -> Option<T::Key> {
-        let newest = unpacked(T::SPEC, found.get_document(NEWEST).ok()?).ok()?;
+        let newest = found.get_document(NEWEST).ok()?;
+        let newest = match unpacked(T::SPEC, newest) {
+            Err(Damage::Expired { .. }) => {
+                let stored = newest.get_document(STORED).ok()?;
+                return bucket::key_of::<T>(stored).ok();
+            }
+            newest => newest.ok()?,
+        };
         let stored = newest.get_document(STORED).ok()?;
         let (length, left) = (newest.get_i32(LENGTH).ok()?, newest.get_i32(LEFT).ok()?);
         let count = bucket::stored_count(T::SPEC, stored).ok()?;

@@ -14,7 +14,7 @@ use crate::{
         BucketFields, ItemReader,
         archived::EXPIRED_ITEMS,
         bson_damage, date_field, each_packed,
-        edits::{EDITS, Edits, left},
+        edits::{EDITS, Edits, left, removed},
         field,
         record::Record,
         sealed::{PACKED, SEALED, expired_path, has, is_packed},
@@ -58,7 +58,7 @@ pub(super) fn parts(
     let mut without_items = suffices(spec, range);
     if let (Some(conditions), true) = (&mut without_items, spec.form().has_span()) {
         let mut believed = vec![doc! { "$not": [is_longer(spec, longest)] }];
-        if live.is_header(spec).is_some() {
+        if live.has_headers() {
             // It says when its records were.
             believed.push(has(&expired_path()));
         }
@@ -68,7 +68,9 @@ pub(super) fn parts(
         // Sums do not depend on the order.
         sort: Document::new(),
         projection: projection(spec, range, longest, without_items, live),
-        ..overlapping_inside(spec, key, range, longest)
+        ..live.with_headers(spec, range, |range| {
+            overlapping_inside(spec, key, range, longest)
+        })
     }
 }
 
@@ -192,8 +194,8 @@ fn shows_statistics_only(spec: &BucketSpec, longest: i64, is_header: Document) -
     doc! { "$or": [has(&expired_path()), { "$and": conditions }] }
 }
 
-/// What such a bucket has in the place of its items: none in the range if it is before or after it, and otherwise what is
-/// stored once they are gone.
+/// What such a bucket has in the place of its items: none in the range if it is before or after it, or had no records left,
+/// and otherwise what is stored once they are gone.
 fn header(spec: &BucketSpec, range: TimeRange) -> Document {
     let names = spec.names();
     let of_kind = |kind| {
@@ -210,7 +212,8 @@ fn header(spec: &BucketSpec, range: TimeRange) -> Document {
     let is_window = spec.form().span() == Span::Window;
     // The end of a window is after its last record.
     let before = if is_window { "$lte" } else { "$lt" };
-    let mut apart = Vec::new();
+    // Without records it has no times.
+    let mut apart = vec![doc! { "$eq": [format!("${}", names.count), removed()] }];
     for (path, operator, bound) in [(last, before, range.start()), (first, "$gte", range.end())] {
         if let (Some(path), Some(bound)) = (path, bound) {
             let date = format!("${path}");

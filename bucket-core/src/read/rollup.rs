@@ -234,7 +234,9 @@ impl<'s, T: Record> RollupReader<'s, T> {
         if self.steps.is_empty() || range.is_empty() {
             return None;
         }
-        let plan = if self.steps.cut_all(self.form) {
+        // A bucket without items may be inside a step.
+        let opens_all = self.steps.cut_all(self.form) && !self.live.has_headers();
+        let plan = if opens_all {
             self.turn = Turn::Opened;
             opened(T::SPEC, &key, range, self.longest, &self.live)
         } else {

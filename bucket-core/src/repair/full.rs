@@ -22,6 +22,9 @@ use crate::{
 /// The most marks with an entry each in an index: 100,000 take a server longer than a command may.
 const MOST_INDEXED: usize = 20_000;
 
+/// The most bytes of such marks: 3 MB in a document of 13 MB took a server with a small cache more than a minute.
+const MOST_INDEXED_BYTES: usize = 2 * 1_024 * 1_024;
+
 /// Room for the other fields of the document and of its statement, in bytes.
 const REST: usize = 64 * 1_024;
 
@@ -42,8 +45,14 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
     let last = last?;
     let size = usize::try_from(size).ok()?;
     let most = MAX_DOCUMENT_BYTES - REST - stored.as_bytes().len().min(MAX_DOCUMENT_BYTES - REST);
+    let is_indexed = spec.unique().is_some();
+    let most = if is_indexed {
+        most.min(MOST_INDEXED_BYTES)
+    } else {
+        most
+    };
     let most = all.as_bytes().len() + most;
-    if spec.unique().is_some() && size.saturating_sub(count) > MOST_INDEXED {
+    if is_indexed && size.saturating_sub(count) > MOST_INDEXED {
         return None;
     }
     for index in count..size {

@@ -100,6 +100,7 @@ pub fn remedy<T: Record>(
             .filter(|it| it.kind() == ProblemKind::Sealed);
         return not_mended(harmful.into_iter().chain(unread).collect());
     }
+    let needed = (mending.changes.clone(), mending.checked.problems.clone());
     let mut tried = Vec::new();
     while let Some(problem) = mending.next(&tried) {
         let mend = mends::of::<T>(&problem, &mending.stored, &limits, now, is_followed);
@@ -108,27 +109,28 @@ pub fn remedy<T: Record>(
         }
         tried.push(problem);
     }
-    let left = mending.checked.problems;
-    if mending.changes.is_empty() {
-        return if left.is_empty() {
-            Remedy::Nothing
-        } else {
-            Remedy::Leave { problems: left }
-        };
+    // The document may be too large for a statement that replaces its items, which harmless problems may ask for.
+    for (changes, left) in [(mending.changes, mending.checked.problems), needed] {
+        if changes.is_empty() {
+            return if left.is_empty() {
+                Remedy::Nothing
+            } else {
+                Remedy::Leave { problems: left }
+            };
+        }
+        if let Some(command) = statement::mend::<T>(stored, &changes) {
+            let before = before.into_iter();
+            return Remedy::Mend {
+                command,
+                mended: closed_for
+                    .into_iter()
+                    .chain(before.filter(|it| !left.contains(it)))
+                    .collect(),
+                left,
+            };
+        }
     }
-    match statement::mend::<T>(stored, &mending.changes) {
-        Some(command) => Remedy::Mend {
-            command,
-            mended: closed_for
-                .into_iter()
-                .chain(before.into_iter().filter(|it| !left.contains(it)))
-                .collect(),
-            left,
-        },
-        // The document is too large for a statement that replaces its items, which, if it is not sealed, only a harmless
-        // problem asks for.
-        None => Remedy::Leave { problems: before },
-    }
+    Remedy::Leave { problems: before }
 }
 
 /// A document with problems that nothing mends. One whose items are elsewhere, or cannot be read by this program, stays: with

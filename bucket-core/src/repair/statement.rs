@@ -4,7 +4,7 @@ use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::changes::Changes;
 use crate::{
-    bucket::record::Record,
+    bucket::{edits::EDITS, record::Record},
     codec::raw::{
         Element, RawWriter, elements,
         kind::{ARRAY, UNDEFINED},
@@ -114,11 +114,16 @@ fn can_be_named(element: &Element<'_>) -> bool {
 }
 
 /// The document exactly as it was read. In place of a large one: its fields, and the number of its items, which
-/// every append changes; an edit changes its number of edits.
+/// every append changes; an edit changes its number of edits, also the first one.
 fn write_filter(spec: &BucketSpec, stored: &RawDocument, writer: &mut RawWriter) {
     let filter = writer.begin_document("q");
     let is_large = stored.as_bytes().len() > MOST;
     let is_key = |name: &str| spec.keys().iter().any(|key| key.path == name);
+    if is_large && matches!(stored.get(EDITS), Ok(None)) {
+        let none = writer.begin_document(EDITS);
+        writer.bool("$exists", false);
+        writer.end(none);
+    }
     for element in elements(stored).map_while(Result::ok) {
         let name = element.name;
         if name == spec.items() && is_large {

@@ -9,6 +9,7 @@ use super::{SealStatement, Sealing, scan::scan, statement::Change};
 use crate::{
     bucket::{
         archived::Instead,
+        edits::is_removed,
         items, key_of,
         packed::{ends, ends_of},
         record::Record,
@@ -69,15 +70,27 @@ fn of<T: Record>(
         return Ok(Sealing::Stays);
     };
     let packed = packed(spec.items(), stored);
+    let until = spec.headers_until(now);
     let (bytes, ends) = if let Some(Instead::Reference(reference)) = packed.and_then(Instead::read)
     {
-        // Nobody knows its records any more, and they were the same when it was sealed.
-        (reference.length(), ends_of_sealed(stored))
+        // Nobody may know its records any more; they were right when it was archived.
+        let ends =
+            ends_of_sealed(stored).filter(|(_, last)| until.is_some_and(|until| *last <= until));
+        (reference.length(), ends)
     } else {
         let rows = unsealed(spec, stored)?;
         let array = items(spec, &rows)?;
         let found = document::<T>(stored, limits, now).problems;
-        if found.iter().any(is_of_contents) {
+        let is_young = |time: DateTime| until.is_some_and(|until| time > until) && time <= now;
+        let mut records = array
+            .into_iter()
+            .filter_map(|item| item.ok()?.as_document());
+        // A writer without the limit may have stored it. A record with a date in the future goes with the others.
+        let has_young = records.any(|record| {
+            let time = record.get_datetime(spec.time().name);
+            !is_removed(record) && time.is_ok_and(is_young)
+        });
+        if has_young || found.iter().any(is_of_contents) {
             return Ok(Sealing::Stays);
         }
         let all = || {
@@ -100,6 +113,29 @@ fn of<T: Record>(
     };
     let statement = SealStatement::new::<T>(&key, stored, count, &change);
     Ok(Sealing::Statement(statement))
+}
+
+/// Whether the records of a bucket have expired at `now`, and its statistics are kept. The archive, which has records, may have
+/// removed its copy.
+#[must_use]
+pub fn has_expired(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> bool {
+    let date = stored.get_datetime(spec.age_field()).ok();
+    date.is_some_and(|date| spec.headers_until(now).is_some_and(|until| date <= until))
+}
+
+/// Whether only the statistics of a bucket are kept. What was in the archive may be gone there already.
+pub(crate) fn is_header(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    damage: &Damage,
+    now: DateTime,
+) -> bool {
+    if let Damage::Expired { .. } = damage {
+        return spec.keep_stats().is_some();
+    }
+    let packed = packed(spec.items(), stored);
+    let is_elsewhere = packed.is_some_and(|packed| Instead::read(packed).is_some());
+    is_elsewhere && has_expired(spec, stored, now)
 }
 
 fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime)> {

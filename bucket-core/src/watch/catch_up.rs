@@ -15,6 +15,7 @@ use crate::{
     error::{Damage, DamagedBucket},
     model::{form::OrderedBy, spec::ID},
     read::{InBucket, Live, key_document},
+    seal::is_header,
 };
 
 /// A read of the stored records from a time on, as they were at one moment of the server: what is stored after it
@@ -102,6 +103,8 @@ impl<T: Record> CatchUp<T> {
                 .into_iter()
                 .map(|event| event.map_err(damaged))
                 .collect(),
+            // Its records are not shown any more.
+            Err(damage) if is_header(T::SPEC, stored, &damage, self.now) => Vec::new(),
             Err(damage) => vec![Err(damaged(damage))],
         }
     }

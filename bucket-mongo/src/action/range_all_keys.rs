@@ -108,10 +108,10 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
     /// ```
     pub fn stream(self) -> RecordStream<'a, R> {
         let context = Context::of_all::<T>("range_all_keys");
-        let shown = read::live(T::SPEC, DateTime::now()).range();
-        let range = self.range.and(shown);
+        let live = read::live(T::SPEC, DateTime::now());
+        let range = self.range.and(live.range());
         let plan = match self.plan(range, &context) {
-            Ok(plan) => plan,
+            Ok(plan) => live.find_undated(T::SPEC, plan),
             Err(error) => return RecordStream::failed(error),
         };
         if range.is_empty() {

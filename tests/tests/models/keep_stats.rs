@@ -52,6 +52,11 @@ macro_rules! models {
             }
 
             #[tokio::test(flavor = "multi_thread")]
+            async fn a_bucket_without_records_is_in_nobodys_way() {
+                super::a_bucket_without_records_is_in_nobodys_way::<Long, Short>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
             async fn writers_lose_and_double_nothing_while_records_expire() {
                 super::writers_lose_and_double_nothing::<Long, Short>().await;
             }
@@ -102,6 +107,19 @@ models! {
     numbered_objects [capacity = 4, numbered, object_ids];
     sealed [window = "10m", seal_after = "1m"];
     counted_sealed [capacity = 4, seal_after = "1m"];
+}
+
+mod monthly {
+    use super::*;
+
+    models! { @one Long ["3650d"] [window = "month"] }
+    models! { @one Short ["1h", keep_stats = "10y"] [window = "month"] }
+}
+
+mod raised_from {
+    use super::*;
+
+    models! { @one Short ["1h", keep_stats = "1y"] [capacity = 8, raised_from = 4] }
 }
 
 fn date(millis: i64) -> DateTime {
@@ -189,6 +207,10 @@ async fn statistics_of_whole_buckets_are_the_same<L: Event, S: Event>() {
         };
         assert_eq!(*first, date(old), "{error}");
         assert!(*last < date(old + 10 * MINUTE), "{error}");
+        // The same between two of its records.
+        let between = date(old + 1)..date(old + 2);
+        let error = short.stats(S::key_of("a"), between).await.unwrap_err();
+        assert!(error.is_partial(), "{error}");
         // All of it is left out.
         let after = last.timestamp_millis() + 1;
         let rest = figures(&short, after, old + HOUR).await.unwrap();
@@ -251,6 +273,22 @@ async fn records_are_hidden_and_removed_once<L: Event, S: Event>() {
         assert_eq!(short.count(key()).await.unwrap(), 20);
         let latest = short.latest(key()).await.unwrap().unwrap();
         assert_eq!(latest.number(), 119);
+        let newest = short.latest_per_key().await.unwrap();
+        let newest: Vec<i64> = newest.iter().map(Event::number).collect();
+        assert_eq!(newest, [119]);
+        if matches!(S::SPEC.form(), Form::Window { .. }) {
+            assert_eq!(short.range_all_keys(..).await.unwrap().len(), 20);
+        }
+        let mut all = short.watch_from(DateTime::MIN).await.unwrap();
+        for number in 100..120 {
+            let event = timeout(Duration::from_secs(60), all.next()).await;
+            let event = event.unwrap().unwrap().unwrap();
+            assert_eq!(stored_number(&event.change), Some(number));
+        }
+        let fill = short.fill().await.unwrap();
+        let expected = if removed { 20 } else { 80 };
+        assert_eq!(fill.records, expected, "{fill}");
+        assert_eq!(fill.damaged, 0, "{fill}");
         let removed = short.delete_range(key(), ..date(old_hour() + HOUR));
         assert_eq!(removed.dry_run().await.unwrap().records, 0);
         // What was stored is not taken for lost.
@@ -287,6 +325,14 @@ async fn a_higher_limit_brings_no_records_back<L: Event, S: Event, R: Event>() {
     let key = || R::key_of("a");
     assert_eq!(raised.records(key()).collect().await.unwrap().len(), 20);
     assert_eq!(raised.range(key(), ..).await.unwrap().len(), 20);
+    assert_eq!(raised.latest_per_key().await.unwrap().len(), 1);
+    if matches!(R::SPEC.form(), Form::Window { .. }) {
+        assert_eq!(raised.range_all_keys(..).await.unwrap().len(), 20);
+    }
+    let mut all = raised.watch_from(DateTime::MIN).await.unwrap();
+    let event = timeout(Duration::from_secs(60), all.next()).await;
+    let event = event.unwrap().unwrap().unwrap();
+    assert_eq!(stored_number(&event.change), Some(100));
     assert_eq!(raised.count(key()).await.unwrap(), 20);
     assert_eq!(figures_of_all(&raised).await.unwrap().0, 80);
     // A record of that time is new.
@@ -301,6 +347,37 @@ async fn a_higher_limit_brings_no_records_back<L: Event, S: Event, R: Event>() {
     let error = L::buckets(&database).range(L::key_of("a"), ..).await;
     let error = error.unwrap_err();
     assert!(error.is_partial() && !error.is_damaged(), "{error}");
+}
+
+/// All its records were removed before they expired, so it says nothing of their times.
+async fn a_bucket_without_records_is_in_nobodys_way<L: Event, S: Event>() {
+    let database = database().await;
+    let long = stored::<L>(&database).await;
+    let old = old_hour();
+    let removed = long.delete_range(L::key_of("a"), date(old)..date(old + 20 * MINUTE));
+    assert_eq!(removed.await.unwrap().records, 20);
+    let short = S::buckets(&database);
+    short.ensure().change_expiry().await.unwrap();
+    for removed in [false, true] {
+        if removed {
+            assert_eq!(short.expire_records().await.unwrap().stay, 0);
+        }
+        assert_eq!(figures_of_all(&short).await.unwrap().0, 60);
+        assert_eq!(figures(&short, old, old + HOUR).await.unwrap().0, 40);
+        assert_eq!(
+            figures(&short, old + 20 * MINUTE, old + HOUR)
+                .await
+                .unwrap()
+                .0,
+            40
+        );
+        assert_eq!(figures(&short, old - HOUR, old).await, None);
+        let range = date(old)..date(old + HOUR);
+        let rollup = short.rollup(S::key_of("a"), range, Interval::hours(1));
+        assert_eq!(rollup.await.unwrap().rows()[0].count(), 40);
+        assert_eq!(short.latest_per_key().await.unwrap().len(), 1);
+        assert!(short.verify().await.unwrap().is_clean());
+    }
 }
 
 async fn writers_lose_and_double_nothing<L: Event, S: Event>() {
@@ -333,6 +410,79 @@ async fn writers_lose_and_double_nothing<L: Event, S: Event>() {
     assert_eq!(short.count(S::key_of("a")).await.unwrap(), 100);
     assert_eq!(figures_of_all(&short).await.unwrap().0, 160);
     assert!(short.verify().await.unwrap().is_clean());
+}
+
+/// A writer without the limit does not move the date from which the age of a bucket counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_has_not_expired_stays_whatever_its_bucket_says() {
+    let database = database().await;
+    let events = counted::Short::buckets(&database);
+    stored::<counted::Long>(&database).await;
+    events.ensure().change_expiry().await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let new = doc! { "last_timestamp": { "$gte": date(old_hour() + HOUR) } };
+    let old = doc! { "$set": { "expire_from": date(old_hour()) } };
+    let changed = collection.update_one(new, old).await.unwrap();
+    assert_eq!(changed.modified_count, 1);
+    let report = events.expire_records().await.unwrap();
+    assert_eq!((report.records, report.stay), (60, 1), "{report}");
+    events.ensure().change_expiry().await.unwrap();
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 20);
+}
+
+/// A step can be longer than a window, and no multiple of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_contains_a_bucket_needs_none_of_its_records() {
+    let database = database().await;
+    let events = monthly::Long::buckets(&database);
+    events.ensure().await.unwrap();
+    // 2025-02-01, and days after it.
+    let february = 1_738_368_000_000;
+    let records = (0..28).map(|day| monthly::Long::of(date(february + day * 24 * HOUR), day));
+    events.insert_many(records).await.unwrap();
+    let short = monthly::Short::buckets(&database);
+    short.ensure().change_expiry().await.unwrap();
+    for _ in 0..2 {
+        let range = date(february)..date(february + 28 * 24 * HOUR);
+        let rollup = short.rollup("a", range, Interval::hours(31 * 24)).await;
+        let counts: Vec<u64> = rollup
+            .unwrap()
+            .rows()
+            .iter()
+            .map(RollupRow::count)
+            .collect();
+        assert_eq!(counts, [28]);
+        short.expire_records().await.unwrap();
+    }
+}
+
+/// The last bucket of a key may have fewer records than the capacity, if that was raised.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_of_a_smaller_capacity_expires_as_well() {
+    let database = database().await;
+    stored::<counted::Long>(&database).await;
+    let short = raised_from::Short::buckets(&database);
+    short
+        .ensure()
+        .replace_indexes()
+        .change_expiry()
+        .await
+        .unwrap();
+    // Those that have not expired go.
+    let new = date(old_hour() + HOUR)..;
+    short.delete_range("a", new).await.unwrap();
+    let new = doc! { "last_timestamp": { "$exists": false } };
+    database
+        .collection::<Document>("events")
+        .delete_many(new)
+        .await
+        .unwrap();
+    assert_eq!(short.expire_records().await.unwrap().records, 60);
+    assert_eq!(short.records("a").collect().await.unwrap().len(), 0);
+    let record = raised_from::Short::of(DateTime::now(), 1);
+    short.insert(&record).await.unwrap();
+    assert_eq!(short.records("a").collect().await.unwrap().len(), 1);
+    assert_eq!(figures_of_all(&short).await.unwrap().0, 61);
 }
 
 /// The index by which the server removes buckets has the longer limit.
@@ -413,6 +563,10 @@ async fn a_sealer_removes_what_has_expired_if_it_is_asked_to() {
     assert_eq!(report.expired.records, 60, "{report}");
     assert_eq!(headers(&database).await as u64, report.expired.buckets);
     assert_eq!(report.failed_rounds, 0, "{report}");
+    assert!(
+        report.to_string().contains("removed the records of"),
+        "{report}"
+    );
 }
 
 /// The archive has records only, so it has their limit.
@@ -452,4 +606,29 @@ async fn archived_records_expire_in_the_archive() {
         assert_eq!(short.records("a").collect().await.unwrap().len(), 20);
     }
     assert!(short.verify().await.unwrap().is_clean());
+}
+
+/// The archive has removed what has expired, and the buckets do not know it yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_that_have_expired_are_not_missed() {
+    let database = database().await;
+    let cold = database.collection::<Document>("cold");
+    let long = stored::<sealed::Long>(&database).await;
+    long.seal().after(Duration::ZERO).await.unwrap();
+    let short = sealed::Short::buckets(&database).with_archive(&cold);
+    short.ensure().change_expiry().await.unwrap();
+    short.archive_to(&cold).await.unwrap();
+    let old = doc! { "bucket_end": { "$lte": date(old_hour() + HOUR) } };
+    cold.delete_many(old).await.unwrap();
+    assert!(short.verify().await.unwrap().is_clean());
+    let mut all = short.watch_from(DateTime::MIN).await.unwrap();
+    let event = timeout(Duration::from_secs(60), all.next()).await;
+    let event = event.unwrap().unwrap().unwrap();
+    assert_eq!(stored_number(&event.change), Some(100));
+    assert_eq!(short.latest_per_key().await.unwrap().len(), 1);
+    let restored = short.restore_from(&cold).await.unwrap();
+    assert_eq!(restored.damaged, 0, "{restored}");
+    short.delete_key("a").await.unwrap();
+    assert_eq!(documents(&database, "events").await, []);
+    assert_eq!(documents(&database, "cold").await, []);
 }

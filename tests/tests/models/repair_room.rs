@@ -7,10 +7,12 @@ use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, ProblemKind, Record, RepairReport, VerifyReport,
     bson::{DateTime, Document, doc},
     mongodb::IndexModel,
+    testing::DevServer,
 };
 use bucket_tests::{database, documents};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 
 use super::verify::{date, kinds};
 
@@ -707,4 +709,99 @@ async fn a_large_bucket_gets_marks_and_stays() {
     assert_eq!(events.records("a").collect().await.unwrap().len(), 14);
     let full = collection.find_one(doc! { "count": 14 }).await.unwrap();
     assert_eq!(full.unwrap().get_array("items").unwrap().len(), 14);
+}
+
+/// Its statement has no room for its items, which the order of the entries of an attribute asks for, and harm does not.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 14)]
+struct LargeTagged {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+    #[bucket(attribute(array = "tags", k = "level"))]
+    level: i32,
+    #[bucket(attribute(array = "tags", k = "other"))]
+    other: i32,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_no_harm_keeps_no_large_bucket_from_its_mend() {
+    let database = database().await;
+    let events = LargeTagged::buckets(&database);
+    events.ensure().await.unwrap();
+    for number in 0..15 {
+        let record = LargeTagged {
+            device: "a".to_owned(),
+            at: date(number),
+            text: "x".repeat(900_000),
+            level: 1,
+            other: 2,
+        };
+        events.insert(&record).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    let full = doc! { "count": 14 };
+    let found = collection.find_one(full.clone()).await.unwrap().unwrap();
+    let item = found.get_array("items").unwrap()[0].as_document().unwrap();
+    let mut tags = item.get_array("tags").unwrap().clone();
+    tags.reverse();
+    let tool = doc! { "$set": { "items.0.tags": tags } };
+    collection.update_one(full.clone(), tool).await.unwrap();
+    let tool = doc! { "$pop": { "items": 1 } };
+    collection.update_one(full, tool).await.unwrap();
+    let found = events.verify().await.unwrap();
+    assert!(
+        kinds(&found.findings).contains(&ProblemKind::Count),
+        "{found}"
+    );
+    let report = repaired(&events, &found).await;
+    assert_eq!((report.mended, report.quarantined), (1, 0), "{report}");
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 14);
+}
+
+/// It gives the bucket the number of its edits.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_edit_of_a_large_bucket_is_not_overlooked() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let client = server.client().await.unwrap();
+    let database = client.database("events");
+    let events = Large::buckets(&database);
+    events.ensure().await.unwrap();
+    for number in 0..15 {
+        let record = Large {
+            device: "a".to_owned(),
+            at: date(number),
+            text: "x".repeat(900_000),
+        };
+        events.insert(&record).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    let index = Large::SPEC.open_index_name().unwrap();
+    collection.drop_index(index).await.unwrap();
+    let lost = doc! { "$pop": { "items": 1 }, "$inc": { "count": -1 } };
+    let full = doc! { "count": 14 };
+    collection.update_one(full, lost).await.unwrap();
+    let found = events.verify().await.unwrap();
+    let hold = doc! {
+        "configureFailPoint": "failCommand", "mode": { "times": 1 },
+        "data": { "failCommands": ["update"], "blockConnection": true, "blockTimeMS": 3_000 },
+    };
+    client.database("admin").run_command(hold).await.unwrap();
+    let repairing = {
+        let events = events.clone();
+        tokio::spawn(async move { events.repair(&found).await.unwrap() })
+    };
+    // The statement of the repair is held.
+    sleep(Duration::from_millis(1_500)).await;
+    let removed = events.delete_range("a", date(3)..date(4)).await.unwrap();
+    assert_eq!(removed.records, 1);
+    let report = repairing.await.unwrap();
+    assert_eq!((report.mended, report.quarantined), (1, 0), "{report}");
+    assert!(events.verify().await.unwrap().is_clean());
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 13);
+    assert_eq!(events.count("a").await.unwrap(), 13);
 }

@@ -10,7 +10,10 @@ use super::{
     schedule::Schedule,
 };
 use crate::{
-    bucket::{edits::removed, sealed::is_packed},
+    bucket::{
+        edits::removed,
+        sealed::{expired_path, has, is_packed},
+    },
     model::{
         form::Form,
         spec::{BucketSpec, ID},
@@ -86,10 +89,16 @@ fn of_bucket(spec: &BucketSpec, form: Form, now: DateTime) -> Document {
     // The number of packed items is not stored beside them.
     let packed = doc! { "$cond": [is_packed(spec), format!("${}", spec.names().count), -1] };
     let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, packed] };
+    let mut removed = removed();
+    if spec.keep_stats().is_some() {
+        // Those that have expired are gone.
+        let all = format!("${}", spec.names().count);
+        removed = doc! { "$cond": [has(&expired_path()), all, removed] };
+    }
     doc! {
         COUNT: format!("${}", spec.names().count),
         LENGTH: length,
-        REMOVED: removed(),
+        REMOVED: removed,
         BYTES: { "$toLong": { "$bsonSize": "$$ROOT" } },
         CAPACITY: literal(spec.stored_capacity(form)),
         FULL: literal(spec.takes_no_more(form)),

@@ -299,6 +299,7 @@ impl<T: Record> Route<T> {
             if !asked.is_empty() {
                 condition.insert("$or", [asked, takes_more(spec)].map(Bson::from).to_vec());
             }
+            condition.extend(self.live.undated().clone());
             return condition;
         }
         condition.extend(holds_any(spec, range));

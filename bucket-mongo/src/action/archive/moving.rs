@@ -245,7 +245,9 @@ impl<'a, T: Record> Moving<'a, T> {
                 let until = DateTime::from_millis(until);
                 archive::archivable_buckets(T::SPEC, key.as_ref(), *range, until)
             }
-            What::Restore => archive::archived_buckets(T::SPEC, key.as_ref(), *range),
+            What::Restore => {
+                archive::archived_buckets(T::SPEC, key.as_ref(), *range, DateTime::now())
+            }
         };
         let mut options = ReadOptions::default();
         // The statements match what the primary has.

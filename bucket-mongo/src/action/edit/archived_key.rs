@@ -4,8 +4,9 @@ use bucket_core::{
     Record,
     archive::{copy_of, is_elsewhere, references_of_key},
     read::ReadKey,
+    seal::has_expired,
 };
-use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{DateTime, oid::ObjectId};
 
 use super::editing::Editing;
 use crate::{Error, ErrorKind, Result};
@@ -49,7 +50,11 @@ impl ArchivedKey {
                 "a transaction does not reach the archive: call `delete_key` outside of it";
             return invalid(message, editing);
         }
-        let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
+        let now = DateTime::now();
+        let lasting = found
+            .iter()
+            .filter(|stored| !has_expired(T::SPEC, stored, now));
+        let copies = lasting.filter_map(|stored| copy_of(T::SPEC, stored));
         let found = Self {
             copies: copies.collect(),
         };

@@ -35,9 +35,9 @@ const TOGETHER: usize = 100;
 /// The most bytes of statements in a command of several: a command has at most 16 MB.
 const MOST_BYTES: usize = 12 * 1024 * 1024;
 
-/// The error of a model whose buckets go as a whole.
-pub(super) const KEEPS_NONE: &str = "this model keeps no statistics for longer than records, and the server removes its buckets as a \
-    whole: write `#[bucket(expire_after = \"30d\", keep_stats = \"5y\")]` on the struct";
+/// The error of a model of which the server removes whole buckets.
+pub(super) const KEEPS_NONE: &str = "this model keeps no statistics for longer than records, and the server removes whole \
+    buckets: write `#[bucket(expire_after = \"30d\", keep_stats = \"5y\")]` on the struct";
 
 /// What a call was asked for.
 #[derive(Debug)]

@@ -60,7 +60,6 @@ impl SealReport {
 
     /// Adds what a walk has done.
     pub(super) fn adds(&mut self, walk: &Self) {
-        self.done = walk.done;
         self.buckets += walk.buckets;
         self.records += walk.records;
         self.bytes_before += walk.bytes_before;

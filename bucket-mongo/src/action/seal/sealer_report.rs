@@ -34,6 +34,7 @@ impl SealerReport {
     pub(super) fn add(&mut self, sealed: &SealReport, expired: &SealReport) {
         self.sealed.adds(sealed);
         self.expired.adds(expired);
+        self.expired.done = Done::Expired;
     }
 
     /// Remembers what a walk over the whole collection has left.
