@@ -4,6 +4,7 @@ pub(crate) mod archived;
 pub(crate) mod bucket_fields;
 pub(crate) mod edits;
 mod head;
+pub(crate) mod header;
 pub mod id;
 mod items;
 mod key_fields;

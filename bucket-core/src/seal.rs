@@ -18,10 +18,11 @@ pub(crate) mod scan;
 mod sealing;
 pub(crate) mod statement;
 
-pub(crate) use self::expiring::is_header;
+pub use crate::bucket::header::has_expired;
+
 pub use self::{
     due::Due,
-    expiring::{expire, expired_buckets, has_expired},
+    expiring::{expire, expired_buckets},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},
     statement::{SealStatement, command},

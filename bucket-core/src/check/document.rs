@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bucket::{
         edits::Edits,
+        header::is_header,
         id::{self, Place},
         key_of,
         packed::ends_of,
@@ -25,7 +26,6 @@ use crate::{
         whole,
     },
     read::key_elements,
-    seal::is_header,
     write::{SOURCES, Source},
 };
 

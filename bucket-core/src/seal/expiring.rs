@@ -115,29 +115,6 @@ fn of<T: Record>(
     Ok(Sealing::Statement(statement))
 }
 
-/// Whether the records of a bucket have expired at `now`, and its statistics are kept. The archive, which has records, may have
-/// removed its copy.
-#[must_use]
-pub fn has_expired(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> bool {
-    let date = stored.get_datetime(spec.age_field()).ok();
-    date.is_some_and(|date| spec.headers_until(now).is_some_and(|until| date <= until))
-}
-
-/// Whether only the statistics of a bucket are kept. What was in the archive may be gone there already.
-pub(crate) fn is_header(
-    spec: &BucketSpec,
-    stored: &RawDocument,
-    damage: &Damage,
-    now: DateTime,
-) -> bool {
-    if let Damage::Expired { .. } = damage {
-        return spec.keep_stats().is_some();
-    }
-    let packed = packed(spec.items(), stored);
-    let is_elsewhere = packed.is_some_and(|packed| Instead::read(packed).is_some());
-    is_elsewhere && has_expired(spec, stored, now)
-}
-
 fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime)> {
     let sealed = stored.get_document(SEALED).ok()?;
     let first = sealed.get_datetime(FIRST).ok()?;

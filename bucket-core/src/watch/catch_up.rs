@@ -6,6 +6,7 @@ use super::event::WatchEvent;
 use crate::{
     bucket::{
         self, ItemReader,
+        header::is_header,
         id::BucketId,
         record::Record,
         sealed::{LAST, SEALED},
@@ -15,7 +16,6 @@ use crate::{
     error::{Damage, DamagedBucket},
     model::{form::OrderedBy, spec::ID},
     read::{InBucket, Live, key_document},
-    seal::is_header,
 };
 
 /// A read of the stored records from a time on, as they were at one moment of the server: what is stored after it
