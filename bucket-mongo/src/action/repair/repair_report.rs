@@ -126,7 +126,7 @@ impl fmt::Display for RepairReport {
 impl fmt::Display for RepairedBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bucket {}", self.id)?;
-        let mut part = |name: &str, problems: &[Problem]| {
+        let mut part = |name: &str, problems: &[Problem]| -> fmt::Result {
             for (index, problem) in problems.iter().enumerate() {
                 match index {
                     0 => write!(f, "; {name}: {problem}")?,
