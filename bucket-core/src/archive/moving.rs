@@ -7,7 +7,7 @@ use crate::{
         self, BucketRows,
         archived::{self, Instead},
         record::Record,
-        sealed::{FIRST, LAST, SEALED, packed},
+        sealed::{SEALED, ends_of_sealed, packed},
         wrong_field,
     },
     codec::raw::printed_id,
@@ -149,10 +149,7 @@ fn state<T: Record>(stored: &RawDocument) -> Result<(T::Key, u32), Damage> {
 
 /// The times of the first and of the last record.
 fn ends(stored: &RawDocument) -> Result<(DateTime, DateTime), Damage> {
-    let sealed = stored.get_document(SEALED).ok();
-    let date = |name| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
-    date(FIRST)
-        .zip(date(LAST))
+    ends_of_sealed(stored)
         .ok_or_else(|| wrong_field(SEALED, "the times of its first and its last record"))
 }
 

@@ -158,6 +158,13 @@ pub(crate) fn sealed_filter(spec: &BucketSpec) -> Document {
     filter
 }
 
+/// The times of the first and of the last record, as a sealed bucket says them.
+pub(crate) fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime)> {
+    let sealed = stored.get_document(SEALED).ok()?;
+    let first = sealed.get_datetime(FIRST).ok()?;
+    Some((first, sealed.get_datetime(LAST).ok()?))
+}
+
 /// The path of the time at which a bucket was archived.
 pub(crate) fn archived_path() -> String {
     format!("{SEALED}.{ARCHIVED}")

@@ -16,7 +16,7 @@ use crate::{
         key_of,
         packed::ends_of,
         record::Record,
-        sealed::{FIRST, LAST, SEALED, packed},
+        sealed::{SEALED, ends_of_sealed, packed},
         stored_count, unsealed,
     },
     model::{
@@ -178,9 +178,7 @@ pub(crate) fn document<T: Record>(
 /// Whether a sealed bucket says when its first and its last record are.
 fn sealed_ends(spec: &BucketSpec, stored: &RawDocument, rows: &RawDocument) -> Option<Problem> {
     packed(spec.items(), stored)?;
-    let sealed = stored.get_document(SEALED).ok();
-    let date = |name| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
-    let own = date(FIRST).zip(date(LAST));
+    let own = ends_of_sealed(stored);
     (own.is_none() || own != ends_of(spec, rows)).then(|| Problem::Field {
         path: SEALED.to_owned(),
         expected: "the times of its first and its last record".to_owned(),

@@ -4,7 +4,7 @@
 //! behaviour.
 
 use super::{
-    aggregate::{Aggregate, Input},
+    aggregate::{Aggregate, AggregateKind, Input},
     attribute_array::{ArrayPlace, AttributeArray},
     form::Form,
     stored_field::StoredField,
@@ -314,6 +314,13 @@ impl BucketSpec {
     #[must_use]
     pub const fn aggregates(&self) -> &'static [Aggregate] {
         self.parts.aggregates
+    }
+
+    /// The path of the first aggregate of a kind.
+    pub(crate) fn path_of(&self, kind: AggregateKind) -> Option<&'static str> {
+        let mut aggregates = self.aggregates().iter();
+        let found = aggregates.find(|aggregate| aggregate.kind == kind);
+        found.map(|aggregate| aggregate.path)
     }
 
     /// The stored name of the record id inside an item, if the model has record ids.

@@ -170,9 +170,8 @@ impl Live {
             (AggregateKind::LastTime, "$lt", range.start()),
         ];
         for (kind, operator, bound) in ends {
-            let aggregate = spec.aggregates().iter().find(|each| each.kind == kind);
-            if let (Some(aggregate), Some(bound)) = (aggregate, bound) {
-                cut.insert(aggregate.path, doc! { "$not": { operator: bound } });
+            if let (Some(path), Some(bound)) = (spec.path_of(kind), bound) {
+                cut.insert(path, doc! { "$not": { operator: bound } });
             }
         }
         with(

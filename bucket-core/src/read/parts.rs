@@ -198,14 +198,10 @@ fn shows_statistics_only(spec: &BucketSpec, longest: i64, is_header: Document) -
 /// and otherwise what is stored once they are gone.
 fn header(spec: &BucketSpec, range: TimeRange) -> Document {
     let names = spec.names();
-    let of_kind = |kind| {
-        let found = spec.aggregates().iter().find(|each| each.kind == kind);
-        found.map(|each| each.path)
-    };
     let (first, last) = match spec.form().span() {
         Span::None => (
-            of_kind(AggregateKind::FirstTime),
-            of_kind(AggregateKind::LastTime),
+            spec.path_of(AggregateKind::FirstTime),
+            spec.path_of(AggregateKind::LastTime),
         ),
         Span::Window | Span::Records => (Some(names.start), Some(names.end)),
     };
@@ -361,16 +357,10 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
             begins.into_iter().chain(ends).collect()
         }
         Span::Records => both(names.start, names.end),
-        Span::None => {
-            let path = |kind| {
-                let found = spec.aggregates().iter().find(|each| each.kind == kind);
-                found.map(|each| each.path)
-            };
-            both(
-                path(AggregateKind::FirstTime)?,
-                path(AggregateKind::LastTime)?,
-            )
-        }
+        Span::None => both(
+            spec.path_of(AggregateKind::FirstTime)?,
+            spec.path_of(AggregateKind::LastTime)?,
+        ),
     })
 }
 

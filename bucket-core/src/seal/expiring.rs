@@ -13,7 +13,7 @@ use crate::{
         items, key_of,
         packed::{ends, ends_of},
         record::Record,
-        sealed::{FIRST, LAST, SEALED, expired_path, packed},
+        sealed::{ends_of_sealed, expired_path, packed},
         stored_count, unsealed,
     },
     check::{Problem, ScanPlan, document},
@@ -113,12 +113,6 @@ fn of<T: Record>(
     };
     let statement = SealStatement::new::<T>(&key, stored, count, &change);
     Ok(Sealing::Statement(statement))
-}
-
-fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime)> {
-    let sealed = stored.get_document(SEALED).ok()?;
-    let first = sealed.get_datetime(FIRST).ok()?;
-    Some((first, sealed.get_datetime(LAST).ok()?))
 }
 
 /// Whether a problem is about what a bucket says of its records: once they are gone, it can be mended no more.

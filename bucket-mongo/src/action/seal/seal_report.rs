@@ -27,7 +27,7 @@ pub struct SealReport {
     /// The number of buckets that stay as they are, because they would not be smaller, have more than 8 MB, or
     /// have values outside their own smallest and largest ones. Of those whose records have expired: whose statistics
     /// are not those of their records, or are missing ([`verify`](crate::Buckets::verify) says which, and
-    /// [`repair`](crate::Buckets::repair) mends them).
+    /// [`repair`](crate::Buckets::repair) mends them), or that have a record that has not expired.
     pub stay: u64,
     /// The number of buckets that another writer changed before their statement came: another call takes them.
     pub changed: u64,
