@@ -204,7 +204,10 @@ impl BucketFields {
                 self.is_late = late.and_then(RawBsonRef::as_bool) == Some(true);
             }
             OwnField::Number => self.number = positive()?,
-            OwnField::Size => self.size = u32::try_from(positive()?).unwrap_or(u32::MAX),
+            OwnField::Size => {
+                let size = u32::try_from(positive()?);
+                self.size = size.map_err(|_| wrong_field(name, "a number of records"))?;
+            }
             OwnField::Full => self.is_full = bool_field(stored, name)?,
             // Buckets from before the model counted bytes have none.
             OwnField::Bytes if field(stored, name)?.is_some() => {

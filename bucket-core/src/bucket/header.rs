@@ -2,7 +2,10 @@
 
 use bson::{DateTime, RawDocument};
 
-use super::{archived::Instead, sealed::packed};
+use super::{
+    archived::Instead,
+    sealed::{packed, unsealed},
+};
 use crate::{error::Damage, model::spec::BucketSpec};
 
 /// Whether the records of a bucket have expired at `now`, and its statistics are kept. The archive, which has records, may have
@@ -11,6 +14,15 @@ use crate::{error::Damage, model::spec::BucketSpec};
 pub fn has_expired(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> bool {
     let date = stored.get_datetime(spec.age_field()).ok();
     date.is_some_and(|date| spec.headers_until(now).is_some_and(|until| date <= until))
+}
+
+/// Whether the items of a bucket are elsewhere or gone, or this program cannot unpack them: nothing is wrong with what it has
+/// instead.
+pub(crate) fn has_no_items(spec: &BucketSpec, stored: &RawDocument) -> bool {
+    matches!(
+        unsealed(spec, stored),
+        Err(Damage::Sealed { .. } | Damage::Archived | Damage::Expired { .. })
+    )
 }
 
 /// Whether only the statistics of a bucket are kept. What was in the archive may be gone there already.

@@ -37,6 +37,7 @@ pub(crate) fn problem(damage: Damage) -> Problem {
         Damage::Archived => Problem::Sealed {
             message: Damage::Archived.to_string(),
         },
+        Damage::NeverStored { path } => Problem::MissingAggregate { path },
         Damage::Expired { .. } => Problem::Sealed {
             message: damage.to_string(),
         },

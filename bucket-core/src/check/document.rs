@@ -16,9 +16,10 @@ use crate::{
         key_of,
         packed::ends_of,
         record::Record,
-        sealed::{SEALED, ends_of_sealed, packed},
+        sealed::{EXPIRED, SEALED, ends_of_sealed, packed},
         stored_count, unsealed,
     },
+    error::Damage,
     model::{
         form::Form,
         limits::Limits,
@@ -26,6 +27,7 @@ use crate::{
         whole,
     },
     read::key_elements,
+    stats::StoredStats,
     write::{SOURCES, Source},
 };
 
@@ -138,10 +140,11 @@ pub(crate) fn document<T: Record>(
         Err(damage) if is_header(spec, stored, &damage, now) => {
             let count = stored_count(spec, stored).unwrap_or_default();
             let count = u32::try_from(count).unwrap_or_default();
-            checked.records = Edits::read(stored)
-                .unwrap_or_default()
-                .left_of(count)
-                .into();
+            let records = Edits::read(stored).unwrap_or_default().left_of(count);
+            checked.records = records.into();
+            checked
+                .problems
+                .extend(of_header(spec, stored, records, &damage));
             return checked;
         }
         Err(damage) => {
@@ -173,6 +176,44 @@ pub(crate) fn document<T: Record>(
         });
     }
     checked
+}
+
+/// What is wrong with what is left of a bucket whose records have expired: all that reads need of it.
+fn of_header(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    records: u32,
+    damage: &Damage,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let count = stored_count(spec, stored);
+    if count.is_ok_and(|count| u32::try_from(count).is_err()) {
+        problems.push(Problem::Field {
+            path: spec.names().count.to_owned(),
+            expected: "a number of records".to_owned(),
+        });
+    }
+    match StoredStats::read(spec, stored, records) {
+        Ok(stats) => problems.extend(stats.lacks(spec).map(|path| Problem::MissingAggregate {
+            path: path.to_owned(),
+        })),
+        Err(damage) => problems.push(problem(damage)),
+    }
+    if let Err(damage) = Edits::read(stored) {
+        problems.push(problem(damage));
+    }
+    let says_so = stored
+        .get_document(SEALED)
+        .is_ok_and(|sealed| sealed.get_datetime(EXPIRED).is_ok());
+    let is_gone = matches!(damage, Damage::Expired { .. });
+    if ends_of_sealed(stored).is_none() || is_gone && !says_so {
+        problems.push(Problem::Field {
+            path: SEALED.to_owned(),
+            expected: "the times of its first and its last record, and since when they are gone"
+                .to_owned(),
+        });
+    }
+    problems
 }
 
 /// Whether a sealed bucket says when its first and its last record are.

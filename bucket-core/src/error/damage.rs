@@ -106,6 +106,13 @@ pub enum Damage {
         /// Bounds on the times that its records had, where the reader knows them.
         span: Option<(DateTime, DateTime)>,
     },
+    /// The records of the bucket have expired, and it was stored before the model had this aggregate, so nobody knows it any
+    /// more. Nothing is wrong with the bucket.
+    #[non_exhaustive]
+    NeverStored {
+        /// The path of the aggregate.
+        path: String,
+    },
     /// The document is not valid BSON.
     Bson(Arc<bson::error::Error>),
 }
@@ -155,7 +162,9 @@ impl fmt::Display for DamagedBucket {
         let id = Shortened(&self.id);
         match self.damage {
             Damage::Archived => write!(f, "bucket {id} is archived: {}", self.damage),
-            Damage::Expired { .. } => write!(f, "bucket {id} has expired: {}", self.damage),
+            Damage::Expired { .. } | Damage::NeverStored { .. } => {
+                write!(f, "bucket {id} has expired: {}", self.damage)
+            }
             _ => write!(f, "bucket {id} is damaged: {}", self.damage),
         }
     }
@@ -192,6 +201,11 @@ impl fmt::Display for Damage {
                     None => Ok(()),
                 }
             }
+            Self::NeverStored { path } => write!(
+                f,
+                "its records are gone, and the model had no `{path}` when it was stored: read only what is newer, or read it by a \
+                 struct without that aggregate"
+            ),
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }

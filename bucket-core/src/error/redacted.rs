@@ -66,6 +66,7 @@ impl Damage {
             | Self::CountMismatch { .. }
             | Self::Packed { .. }
             | Self::Sealed { .. }
+            | Self::NeverStored { .. }
             | Self::Archived => self.clone(),
             Self::Expired { span: _ } => Self::Expired { span: None },
             Self::Key { message: _ } => Self::Key { message },

@@ -375,17 +375,36 @@ pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damag
     Ok(believed_span(spec, &times, date(FIRST).zip(date(LAST))))
 }
 
-/// The damage, and if it is that the records are gone, between which times they were.
-pub(super) fn with_span(spec: &BucketSpec, stored: &RawDocument, damage: Damage) -> Damage {
+/// The damage, and if it is that the records are gone, between which times they were, or what nobody knows of them.
+pub(super) fn with_span(
+    spec: &BucketSpec,
+    range: TimeRange,
+    stored: &RawDocument,
+    damage: Damage,
+) -> Damage {
     let Damage::Expired { span: None } = damage else {
         return damage;
     };
-    let span = || {
-        let count = u32::try_from(stored_count(spec, stored).ok()?).ok()?;
-        let stats = StoredStats::read(spec, stored, count).ok()?;
-        reach(spec, &times(spec, stored).ok()?, &stats)
+    let read = || -> Result<_, Damage> {
+        let count = stored_count(spec, stored)?;
+        let records = Edits::read(stored)?.left_of(u32::try_from(count).unwrap_or_default());
+        let stats = StoredStats::read(spec, stored, records)?;
+        Ok((times(spec, stored)?, stats))
     };
-    Damage::Expired { span: span() }
+    let (times, stats) = match read() {
+        Ok(read) => read,
+        // Other bounds would not help.
+        Err(damage) => return damage,
+    };
+    if is_whole(spec, &times, &stats, range)
+        && let Some(path) = stats.lacks(spec).next()
+    {
+        let path = path.to_owned();
+        return Damage::NeverStored { path };
+    }
+    Damage::Expired {
+        span: reach(spec, &times, &stats),
+    }
 }
 
 /// The time fields of a bucket, as far as its form has them.

@@ -113,7 +113,7 @@ impl<T: Record> StatsReader<T> {
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         let damaged = |damage| {
-            let damage = with_span(T::SPEC, stored, damage);
+            let damage = with_span(T::SPEC, self.range, stored, damage);
             DamagedBucket::new(printed_id(stored), damage)
         };
         let unpacked = unpacked(T::SPEC, self.range, stored).map_err(damaged)?;

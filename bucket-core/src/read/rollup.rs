@@ -272,7 +272,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.add(stored).map_err(|damage| {
-            let damage = with_span(T::SPEC, stored, damage);
+            let damage = with_span(T::SPEC, self.range, stored, damage);
             DamagedBucket::new(printed_id(stored), damage)
         })
     }

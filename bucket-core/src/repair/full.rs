@@ -9,7 +9,7 @@ use super::changes::Changes;
 use crate::{
     bucket::{
         edits::{EDITS, KeptId, NUMBER, REMOVED, in_place_of, is_removed},
-        items,
+        items, stored_count,
     },
     codec::raw::elements,
     model::{
@@ -67,6 +67,21 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
     let mut changes = Changes::raw(spec.items(), RawBson::Array(all));
     changes.extend(Changes::one(spec.names().count, i32::try_from(size).ok()?)?);
     changes.extend(edits(spec, stored, size.saturating_sub(count))?);
+    Some(changes)
+}
+
+/// The same for a bucket whose items are gone: it counts as many more removed records as it counts items.
+pub(super) fn filled_without_items(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    size: u32,
+) -> Option<Changes> {
+    let count = stored_count(spec, stored).ok()?;
+    let more = i64::from(size).checked_sub(count)?;
+    let removed = stored_number(stored, REMOVED).checked_add(more.max(0))?;
+    let mut changes = counted(stored, removed)?;
+    let count = i32::try_from(count.max(i64::from(size))).ok()?;
+    changes.extend(Changes::one(spec.names().count, count)?);
     Some(changes)
 }
 

@@ -1,5 +1,7 @@
 //! Which fields mend a problem, if they follow from the rest of the document.
 
+use std::borrow::Cow;
+
 use bson::{DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
 
 use super::{changes::Changes, full};
@@ -7,6 +9,7 @@ use crate::{
     bucket::{
         ItemReader,
         edits::{EDITS, is_removed},
+        header::has_no_items,
         id::{Place, is_of_key, parse_place, prefix},
         item_time, items, key_of,
         packed::ends_of,
@@ -15,6 +18,7 @@ use crate::{
         unsealed,
     },
     check::{Own, Problem},
+    error::Damage,
     model::{
         form::{Form, OwnField},
         limits::Limits,
@@ -38,7 +42,12 @@ pub(super) fn of<T: Record>(
         return closing::<T>(stored, limits);
     }
     let packed = stored;
-    let stored = &*unsealed(spec, stored).ok()?;
+    // Some mends need no items.
+    let rows = unsealed(spec, stored).or_else(|damage| {
+        let stays = has_no_items(spec, stored);
+        stays.then_some(Cow::Borrowed(stored)).ok_or(damage)
+    });
+    let stored = &*rows.ok()?;
     let bucket = Bucket::read::<T>(packed, stored, limits, is_followed);
     match problem {
         Problem::Count { .. } => bucket.count(),
@@ -99,7 +108,14 @@ pub(super) fn closing<T: Record>(
         changes.extend(full::counted_edit(stored)?);
         return Some(changes);
     }
-    let rows = unsealed(T::SPEC, stored).ok()?;
+    let rows = match unsealed(T::SPEC, stored) {
+        Ok(rows) => rows,
+        Err(Damage::Expired { .. }) => {
+            let bucket = Bucket::read::<T>(stored, stored, limits, true);
+            return full::filled_without_items(T::SPEC, stored, bucket.full());
+        }
+        Err(_) => return None,
+    };
     let bucket = Bucket::read::<T>(stored, &rows, limits, true);
     full::filled(T::SPEC, &rows, bucket.full())
 }
@@ -164,7 +180,7 @@ impl<'a> Bucket<'a> {
             // Closed is always safe: the next writer opens another bucket.
             OwnField::Closed | OwnField::Full => Changes::one(path, true),
             // The right size is then the next problem.
-            OwnField::Bytes => self.bytes(0),
+            OwnField::Bytes => self.items().and_then(|_| self.bytes(0)),
             OwnField::ExpireFrom => self.age(now),
             OwnField::Start => self.start::<T>(),
             OwnField::End if self.form.sorts() => Changes::one(path, self.times()?.2),

@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocument, RawDocumentBuf, doc};
 
 use super::{changes::Changes, mends, statement};
 use crate::{
-    bucket::{key_of, record::Record, unsealed},
+    bucket::{header::has_no_items, key_of, record::Record, unsealed},
     check::{Checked, Problem, ProblemKind, document, problem},
     model::limits::Limits,
     read::{FindPlan, key_elements, newest},
@@ -45,7 +45,7 @@ impl Remedy {
     #[must_use]
     pub fn quarantine<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Self {
         let unread = unsealed(T::SPEC, stored).err().map(problem);
-        not_mended(problems.into_iter().chain(unread).collect())
+        not_mended::<T>(stored, problems.into_iter().chain(unread).collect())
     }
 }
 
@@ -76,7 +76,7 @@ pub fn remedy<T: Record>(
     if let Some(problem) = &closed_for {
         let Some(changes) = mends::closing::<T>(stored, &limits) else {
             let problems = [problem.clone()].into_iter().chain(before).collect();
-            return not_mended(problems);
+            return not_mended::<T>(stored, problems);
         };
         mending.take(changes, &check);
     }
@@ -98,7 +98,7 @@ pub fn remedy<T: Record>(
         let unread = before
             .into_iter()
             .filter(|it| it.kind() == ProblemKind::Sealed);
-        return not_mended(harmful.into_iter().chain(unread).collect());
+        return not_mended::<T>(stored, harmful.into_iter().chain(unread).collect());
     }
     let needed = (mending.changes.clone(), mending.checked.problems.clone());
     let mut tried = Vec::new();
@@ -134,9 +134,9 @@ pub fn remedy<T: Record>(
 }
 
 /// A document with problems that nothing mends. One whose items are elsewhere, or cannot be read by this program, stays: with
-/// its items, more may be mended.
-fn not_mended(problems: Vec<Problem>) -> Remedy {
-    if problems.iter().any(|it| it.kind() == ProblemKind::Sealed) {
+/// its items, more may be mended. So does one of which only the statistics are kept: reads would lose them.
+fn not_mended<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Remedy {
+    if has_no_items(T::SPEC, stored) {
         Remedy::Leave { problems }
     } else {
         Remedy::Quarantine { problems }

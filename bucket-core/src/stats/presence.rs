@@ -53,13 +53,21 @@ impl StoredStats {
     /// Whether the bucket lacks an aggregate that each of its records contributed to: the bucket is
     /// from before the model kept it.
     pub(crate) fn lacks_any(&self, spec: &BucketSpec) -> bool {
-        (0..self.values.len()).any(|at| {
+        self.lacks(spec).next().is_some()
+    }
+
+    /// The paths of those that it lacks.
+    pub(crate) fn lacks(&self, spec: &BucketSpec) -> impl Iterator<Item = &'static str> {
+        let aggregates = spec.aggregates().iter().enumerate();
+        let lacking = aggregates.filter(|(at, _)| {
+            let at = *at;
             self.get(at).is_none()
                 && match Presence::of(spec, at) {
                     Presence::Always => self.count > 0,
                     Presence::WithValues(counter) => self.count(counter) > 0,
                     Presence::Unknown => false,
                 }
-        })
+        });
+        lacking.map(|(_, aggregate)| aggregate.path)
     }
 }

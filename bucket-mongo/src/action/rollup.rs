@@ -379,17 +379,24 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         start: DateTime,
         context: &Context,
     ) -> Result<Option<DateTime>> {
-        let range = TimeRange::new(None, Some(start));
+        let mut range = TimeRange::new(None, Some(start));
+        let mut newest = None;
         if T::SPEC.form().has_span() {
-            let newest = self.newest_before(range, context).await?;
-            if newest.is_some() || T::SPEC.keep_stats().is_none() {
+            newest = self.newest_before(range, context).await?;
+            if T::SPEC.keep_stats().is_none() {
                 return Ok(newest);
             }
+            // Of which only the statistics are kept may be newer, if the limit was raised.
+            range = TimeRange::new(newest, Some(start));
         }
         let options = self.options.lend();
         // Their sums may pass what a number can hold, and are ignored.
         let read = read_all(self.buckets, &self.key, range, options, context);
-        Ok(read.await?.last_time())
+        match read.await {
+            // A header that the bound cuts began before it, with the record that is known or an older one.
+            Err(error) if error.is_partial() && newest.is_some() => Ok(newest),
+            read => Ok(read?.last_time().max(newest)),
+        }
     }
 
     /// The time of the newest record of a range.

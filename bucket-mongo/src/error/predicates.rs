@@ -148,7 +148,10 @@ impl Error {
     pub fn is_partial(&self) -> bool {
         match self.cause() {
             ErrorKind::Partial { .. } => true,
-            ErrorKind::Damaged(bucket) => matches!(bucket.damage(), Damage::Expired { .. }),
+            ErrorKind::Damaged(bucket) => matches!(
+                bucket.damage(),
+                Damage::Expired { .. } | Damage::NeverStored { .. }
+            ),
             _ => false,
         }
     }

@@ -28,6 +28,7 @@ mod faults_set_up;
 mod fill;
 mod generic_attributes;
 mod keep_stats;
+mod keep_stats_repair;
 mod lagging_member;
 mod living_handles;
 mod migrate_concurrent;
