@@ -8,6 +8,7 @@ pub(crate) mod header;
 pub mod id;
 mod items;
 mod key_fields;
+pub(crate) mod merged;
 pub(crate) mod packed;
 pub mod record;
 mod rows;

@@ -16,6 +16,7 @@ pub mod key;
 pub mod limits;
 #[doc(hidden)]
 pub mod measure;
+pub(crate) mod merging;
 pub mod size;
 #[doc(hidden)]
 pub mod spec;

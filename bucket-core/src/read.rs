@@ -4,7 +4,7 @@
 //! shard, and the index on the key fields and `_id` (`bucket_pages`) answers it. Ids order as the
 //! buckets were opened, so page `n` is the `n`-th bucket by `_id`.
 
-use bson::{Document, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
     bucket::{ElementSink, StoredKey, id, record::Record},
@@ -13,7 +13,7 @@ use crate::{
     model::{
         form::OrderedBy,
         key::{KeyValue, RecordKey},
-        spec::{BucketSpec, ID},
+        spec::{BucketSpec, ID, ID_INDEX},
     },
 };
 
@@ -28,6 +28,7 @@ mod keys;
 mod latest;
 mod live;
 mod matching;
+mod merging;
 mod newest;
 mod numbers;
 mod order;
@@ -79,10 +80,10 @@ pub(crate) use self::{
     span::can_hold,
     tails::any_buckets,
     tails::{
-        Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_part, newest_with,
-        remembered,
+        Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_or_merged,
+        newest_part, newest_with, remembered,
     },
-    token::{CHECK, QUERY, check, pull, push, query_of},
+    token::{CHECK, QUERY, check, query_of},
 };
 
 /// A key in the forms that reads need.
@@ -256,6 +257,18 @@ pub(crate) fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
         projection: Document::new(),
         hint: spec.pages_index_name(),
         level: ReadLevel::Local,
+    }
+}
+
+/// These buckets of a key, in the order of their places.
+pub(crate) fn buckets_by_id(spec: &BucketSpec, key: &[u8], ids: Vec<Bson>) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        fields(writer, &doc! { ID: { "$in": ids } });
+    });
+    FindPlan {
+        hint: ID_INDEX.to_owned(),
+        ..find(spec, filter)
     }
 }
 

@@ -7,6 +7,8 @@
 //! | what a bucket becomes | `sealing` |
 //! | what it becomes when its records have expired | `expiring` |
 //! | the statements, several in a command | `statement` |
+//! | which sealed buckets become one | `grouping` |
+//! | and how | `merge` |
 //!
 //! What a sealed bucket is stored as: `bucket/sealed.rs`. A statement matches only the bucket that was read, with all
 //! its items. If another writer came first, it changes nothing, and a later call seals the bucket.
@@ -14,6 +16,8 @@
 mod bounded;
 mod due;
 mod expiring;
+mod grouping;
+mod merge;
 pub(crate) mod scan;
 mod sealing;
 pub(crate) mod statement;
@@ -23,6 +27,8 @@ pub use crate::bucket::header::has_expired;
 pub use self::{
     due::Due,
     expiring::{expire, expired_buckets},
+    grouping::{Grouping, MergeDue, MergeGroup, buckets_to_merge, without_items},
+    merge::{Merge, dated, merge, merge_commands},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},
     statement::{SealStatement, command},

@@ -9,6 +9,7 @@ use super::{
     edits::{Edits, is_removed},
     head::{field, wrong_field},
     id::Place,
+    merged::Origins,
     packed::PackedItems,
 };
 use crate::{
@@ -56,6 +57,8 @@ pub(crate) struct ItemReader<'a> {
     shared: Vec<SharedArray<'a>>,
     edits: Edits,
     place: Option<Place>,
+    /// Where the items came from, if the bucket is merged.
+    origins: Option<Origins>,
     stored: &'a RawDocument,
 }
 
@@ -80,6 +83,7 @@ impl<'a> ItemReader<'a> {
             shared,
             edits: Edits::read(stored)?,
             place: None,
+            origins: Origins::read(spec, stored)?,
             stored,
         })
     }
@@ -90,9 +94,20 @@ impl<'a> ItemReader<'a> {
         self
     }
 
-    /// The position of the bucket, if it was set.
-    pub(crate) const fn place(&self) -> Option<Place> {
-        self.place
+    /// The position of the bucket that an item was stored in, and its index there; `None` if that of this bucket was not set.
+    #[inline]
+    pub(crate) fn place_of(&self, index: usize) -> Option<(Place, u32)> {
+        // A document has at most 16 MB.
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        match &self.origins {
+            None => Some((self.place?, index)),
+            Some(origins) => origins.place_of(index),
+        }
+    }
+
+    /// Where the items came from, if the bucket is merged.
+    pub(crate) const fn origins(&self) -> Option<&Origins> {
+        self.origins.as_ref()
     }
 
     /// The `_id` of the bucket.

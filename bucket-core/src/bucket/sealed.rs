@@ -27,6 +27,9 @@ pub(crate) const SEALED: &str = "_sealed";
 pub(crate) const FIRST: &str = "first";
 pub(crate) const LAST: &str = "last";
 
+/// In it, in models that merge buckets: since when it is sealed. Without it, nobody knows.
+pub(crate) const AT: &str = "at";
+
 /// In it, if the bucket is archived: since when.
 pub(crate) const ARCHIVED: &str = "archived";
 

@@ -14,6 +14,7 @@ use crate::{
         header::is_header,
         id::{self, Place},
         key_of,
+        merged::Origins,
         packed::ends_of,
         record::Record,
         sealed::{EXPIRED, SEALED, ends_of_sealed, packed},
@@ -52,6 +53,8 @@ pub(crate) struct Seen {
     pub(crate) has_room: Option<bool>,
     /// The positions of sources, by their paths.
     pub(crate) positions: Vec<(String, i64)>,
+    /// Where its items came from, if it is merged.
+    pub(crate) origins: Option<Origins>,
 }
 
 impl Seen {
@@ -117,6 +120,7 @@ pub(crate) fn head<T: Record>(
         marked: own.marked(spec),
         has_room: own.has_room(spec),
         positions,
+        origins: own.origins.clone(),
     };
     own.check(spec, stored, &mut problems);
     Checked {

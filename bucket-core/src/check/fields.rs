@@ -7,6 +7,7 @@ use crate::{
     bucket::{
         BucketFields, check_id, field,
         id::{Place, parse_place},
+        merged::Origins,
         sealed::was_sealed,
         stored_count, stored_place, wrong_field,
     },
@@ -31,6 +32,8 @@ pub(crate) struct Own {
     has_bytes: bool,
     /// It takes no more records.
     pub(crate) sealed: bool,
+    /// Where its items came from, if it is merged.
+    pub(crate) origins: Option<Origins>,
 }
 
 impl Own {
@@ -49,6 +52,7 @@ impl Own {
             unreadable: Vec::new(),
             has_bytes: false,
             sealed: was_sealed(stored),
+            origins: None,
         };
         for of in spec.own_fields() {
             let read = own.fields.read(of, of.name(names), stored);
@@ -56,6 +60,10 @@ impl Own {
                 own.unreadable.push(of);
                 problems.push(problem(damage));
             }
+        }
+        match Origins::read(spec, stored) {
+            Ok(origins) => own.origins = origins,
+            Err(damage) => problems.push(problem(damage)),
         }
         own.has_bytes = matches!(stored.get(names.bytes), Ok(Some(_)));
         match stored_count(spec, stored) {
@@ -152,7 +160,11 @@ impl Own {
         }
         let are_readable = self.is_readable(OwnField::Start) && self.is_readable(OwnField::End);
         let BucketFields { start, end, .. } = self.fields;
-        if spec.form().span() == Span::Window && are_readable && !is_window(start, end) {
+        let is_right = match &self.origins {
+            None => is_window(start, end),
+            Some(origins) => origins.spans(start, end),
+        };
+        if spec.form().span() == Span::Window && are_readable && !is_right {
             problems.push(Problem::Window { start, end });
         }
     }
@@ -194,9 +206,21 @@ impl Own {
         }
     }
 
-    /// Whether a record of this time is where reads of a span look for it.
-    pub(super) fn covers(&self, time: DateTime) -> bool {
-        let BucketFields { start, end, .. } = self.fields;
+    /// The window that the item at this index came from: that of the bucket, unless it is merged.
+    pub(super) fn window_of(&self, index: usize) -> (DateTime, DateTime) {
+        let origins = self.origins.as_ref();
+        let index = u32::try_from(index).ok();
+        let origin = origins
+            .zip(index)
+            .and_then(|(origins, index)| origins.of(index));
+        origin.map_or((self.fields.start, self.fields.end), |origin| {
+            (origin.start, origin.end)
+        })
+    }
+
+    /// Whether the item at this index, which has this time, is where reads of a span look for it.
+    pub(super) fn covers(&self, index: usize, time: DateTime) -> bool {
+        let (start, end) = self.window_of(index);
         let are_readable = self.is_readable(OwnField::Start) && self.is_readable(OwnField::End);
         match self.form.span() {
             _ if !are_readable => true,

@@ -11,7 +11,9 @@ use crate::{
         ItemReader,
         edits::{Edits, is_removed, names_its_place},
         item_time, items,
+        merged::MERGED,
         record::Record,
+        wrong_field,
     },
     codec::raw::elements,
     error::Damage,
@@ -92,7 +94,12 @@ pub(super) fn check<T: Record>(
     if number == 0 && !spec.form().reserves() {
         problems.push(Problem::Empty);
     }
-    if number > u64::from(own.size()) {
+    if let Some(origins) = &own.origins {
+        let count = u32::try_from(number).unwrap_or(u32::MAX);
+        if origins.check_count(count).is_err() {
+            problems.push(problem(wrong_field(MERGED, "the origins of its items")));
+        }
+    } else if number > u64::from(own.size()) {
         problems.push(Problem::OverCapacity {
             items: number,
             capacity: own.size(),
@@ -148,12 +155,13 @@ impl<'a> Items<'a> {
         let spec = self.spec;
         let time = item_time(spec, index, raw)?;
         let at = u64::try_from(index).unwrap_or(u64::MAX);
-        if !self.own.covers(time) {
+        if !self.own.covers(index, time) {
+            let (start, end) = self.own.window_of(index);
             problems.push(Problem::Outside {
                 index: at,
                 time,
-                start: self.own.fields.start,
-                end: self.own.fields.end,
+                start,
+                end,
             });
         }
         self.times = Some(match self.times {

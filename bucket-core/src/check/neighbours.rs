@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use bson::{Bson, DateTime, Document, RawDocument};
 
 use super::{Finding, Problem, Suspicion, document::Seen, ids::Ids};
-use crate::model::{form::Form, spec::BucketSpec};
+use crate::{
+    bucket::merged::Origins,
+    model::{form::Form, spec::BucketSpec},
+};
 
 /// The most suspicions of a key that are kept until its last bucket has come.
 const MOST: usize = 256;
@@ -37,6 +40,8 @@ pub(super) struct Neighbours {
 struct Run {
     key: Vec<u8>,
     last: Option<Seen>,
+    /// The merged bucket that came last.
+    merged: Option<(Bson, Origins)>,
     /// In forms with one open bucket at a time: the last one that takes records.
     open: Option<Seen>,
     /// The positions of sources in the bucket that was last seen with them.
@@ -84,6 +89,7 @@ impl Neighbours {
             self.run = Some(Run {
                 key,
                 last: None,
+                merged: None,
                 open: None,
                 positions: HashMap::new(),
                 has_misplaced: false,
@@ -109,6 +115,9 @@ impl Neighbours {
         } else {
             self.compare(&mut run, &seen, is_known);
             self.compare_positions(&mut run, &seen);
+            if let Some(origins) = seen.origins.clone() {
+                run.merged = Some((seen.id.clone(), origins));
+            }
             // Those that have one place are compared with the first of them: it is the one that stays.
             if !run
                 .last
@@ -169,20 +178,41 @@ impl Neighbours {
         let last = run.last.as_ref();
         let found = match self.spec.form() {
             Form::Count { .. } => pages(&mut run.open, last, seen),
-            Form::Window { .. } => self.parts(last, seen, is_known),
+            Form::Window { .. } => self.parts(last, run.merged.as_ref(), seen, is_known),
             Form::Hybrid { .. } => in_time(&mut run.open, seen),
             Form::Numbered { .. } => self.numbers(last, seen),
         };
         run.suspicions.extend(found);
     }
 
-    fn parts(&mut self, last: Option<&Seen>, seen: &Seen, is_known: bool) -> Vec<Suspicion> {
+    fn parts(
+        &mut self,
+        last: Option<&Seen>,
+        merged: Option<&(Bson, Origins)>,
+        seen: &Seen,
+        is_known: bool,
+    ) -> Vec<Suspicion> {
         let Some(place) = seen.place else {
             return Vec::new();
         };
-        let before = last.filter(|last| last.place.is_some_and(|last| last.time == place.time));
+        let before = last.filter(|last| {
+            let is_same = last.place.is_some_and(|last| last.time == place.time);
+            // What a merged bucket has of the window is known of all of them.
+            is_same && last.origins.is_none()
+        });
         let Some(before) = before else {
-            let first = (!is_known).then(|| self.gap(seen, 0, place.sequence));
+            let of_window = merged.and_then(|(id, all)| Some((id, all.last_of(place.time)?)));
+            let first = match of_window {
+                Some((other, last)) if place <= last => {
+                    let other = other.clone();
+                    self.findings
+                        .push(seen.finding(Problem::SamePlace { other }));
+                    return Vec::new();
+                }
+                Some((_, last)) => last.sequence.saturating_add(1),
+                None => 0,
+            };
+            let first = (!is_known).then(|| self.gap(seen, first, place.sequence));
             return first.flatten().into_iter().collect();
         };
         let sequence = before.place.map_or(0, |place| place.sequence);

@@ -13,6 +13,7 @@ use crate::{
     bucket::{
         self, BucketRows, Head, ItemReader,
         edits::{KeptId, in_place_of},
+        id::Place,
         record::Record,
     },
     codec::raw::printed_id,
@@ -87,7 +88,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
             stored,
             packed,
             count: head.check_count(items.len())?,
-            reader: ItemReader::new(spec, stored)?,
+            reader: ItemReader::new(spec, stored)?.at(head.place),
             head,
             items,
         })
@@ -106,12 +107,19 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
                 let Ok(target) = reference.target(T::SPEC, &key) else {
                     return Found::Nothing;
                 };
-                match self.items.get(target.index) {
-                    None => return Found::Nothing,
-                    Some(item) if self.is_removed(item) => return Found::Removed,
-                    Some(item) if !target.is(item, &self.reader) => return Found::Changed,
-                    Some(_) => target.index,
+                let index = self.index_at(target.place, target.index);
+                let Some((index, item)) =
+                    index.and_then(|index| Some((index, self.items.get(index)?)))
+                else {
+                    return Found::Nothing;
+                };
+                if self.is_removed(item) {
+                    return Found::Removed;
                 }
+                if !target.is(item, &self.reader) {
+                    return Found::Changed;
+                }
+                index
             }
             Sought::Unreadable(_) => return Found::Nothing,
         };
@@ -130,6 +138,28 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
             bucket: self,
             index,
         }))
+    }
+
+    /// The span of time of the bucket that an item was stored in.
+    pub(super) fn span_of(&self, index: usize) -> (DateTime, DateTime) {
+        let origins = self.reader.origins();
+        let index = u32::try_from(index).ok();
+        let origin = origins
+            .zip(index)
+            .and_then(|(origins, index)| origins.of(index));
+        let fields = &self.head.fields;
+        origin.map_or((fields.start, fields.end), |origin| {
+            (origin.start, origin.end)
+        })
+    }
+
+    /// The index of the item that is at this index of the bucket at this place, which may be merged with others.
+    fn index_at(&self, place: Place, index: usize) -> Option<usize> {
+        let Some(origins) = self.reader.origins() else {
+            return Some(index);
+        };
+        let index = origins.index_of(place, u32::try_from(index).ok()?)?;
+        usize::try_from(index).ok()
     }
 
     /// The index of the item, a record or a mark, with this record id.
@@ -181,9 +211,13 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
         let key = ReadKey::of::<T>(&self.key);
         let left = self.items.iter().enumerate();
         let left = left.filter(|(_, item)| !self.is_removed(item));
-        left.map(|(index, item)| {
+        let left = left.filter_map(|(index, item)| {
+            let reference = RecordRef::new::<T>(&key, index, item, &self.reader)?;
+            Some((index, reference))
+        });
+        left.map(|(index, reference)| {
             Ok(Referenced {
-                reference: RecordRef::new::<T>(&key, self.head.place, index, item, &self.reader),
+                reference,
                 record: self.record(index)?,
             })
         })

@@ -57,16 +57,14 @@ impl<T: Record> OpenedRecord<'_, T> {
         };
         let time = record.time();
         let fields = &bucket.head.fields;
+        let (start, end) = bucket.span_of(self.index);
         let takes = match spec.form().span() {
             Span::None => true,
             // The last window has the last time as well.
-            Span::Window => {
-                fields.start <= time && (time < fields.end || fields.end == DateTime::MAX)
-            }
-            Span::Records => fields.start <= time && time <= fields.end,
+            Span::Window => start <= time && (time < end || end == DateTime::MAX),
+            Span::Records => start <= time && time <= end,
         };
         if !takes {
-            let (start, end) = (fields.start, fields.end);
             return Err(EditError::Time { time, start, end });
         }
         let item = one_item(record, limits, now).map_err(EditError::Encode)?;

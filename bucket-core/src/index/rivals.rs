@@ -120,6 +120,7 @@ mod tests {
         expire_after: None,
         keep_stats: None,
         seal_after: None,
+        merge: None,
         object_ids: false,
         compression: None,
         inputs: &[],

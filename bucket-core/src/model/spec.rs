@@ -9,6 +9,7 @@ use super::{
     form::Form,
     stored_field::StoredField,
 };
+use crate::time::window::Window;
 
 /// What `#[derive(Bucketed)]` read from a record type.
 ///
@@ -32,6 +33,7 @@ use super::{
 ///     expire_after: None,
 ///     keep_stats: None,
 ///     seal_after: None,
+///     merge: None,
 ///     object_ids: false,
 ///     compression: None,
 ///     inputs: &[],
@@ -66,6 +68,7 @@ pub struct SpecParts {
     pub expire_after: Option<u32>,
     pub keep_stats: Option<u32>,
     pub seal_after: Option<u32>,
+    pub merge: Option<Window>,
     pub object_ids: bool,
     pub compression: Option<&'static str>,
     pub inputs: &'static [Input],
@@ -289,6 +292,13 @@ impl BucketSpec {
     #[must_use]
     pub const fn seal_after(&self) -> Option<u32> {
         self.parts.seal_after
+    }
+
+    /// The span of time within which the sealed buckets of a key become one, if they are few records each; `None` for models
+    /// whose buckets stay what they are.
+    #[must_use]
+    pub const fn merge(&self) -> Option<Window> {
+        self.parts.merge
     }
 
     /// Whether the server makes the ids, as object ids. A unique index on the fields that identify

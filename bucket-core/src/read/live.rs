@@ -5,7 +5,9 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::{AggregatePlan, FindPlan, cut::OF_COUNT as CUT, fields, span::any_inside};
+use super::{
+    AggregatePlan, FindPlan, cut::OF_COUNT as CUT, fields, merging::Merging, span::any_inside,
+};
 use crate::{
     bucket::{
         edits::{left, removed},
@@ -31,6 +33,8 @@ pub struct Live {
     undated: Document,
     /// Of closed buckets up to this date, only the statistics are shown.
     headers_until: Option<DateTime>,
+    /// Which buckets may be merged.
+    merging: Option<Merging>,
 }
 
 /// What reads show at `now`: everything, unless the model has a retention.
@@ -62,6 +66,7 @@ pub fn live(spec: &BucketSpec, now: DateTime) -> Live {
         condition,
         undated,
         headers_until: None,
+        merging: Merging::of(spec, now),
     }
 }
 
@@ -86,6 +91,7 @@ pub fn live_stats(spec: &BucketSpec, now: DateTime) -> Live {
         undated: condition.clone(),
         condition,
         headers_until: Some(headers_until),
+        merging: Merging::of(spec, now),
     }
 }
 
@@ -178,6 +184,18 @@ impl Live {
             read(TimeRange::ALL),
             &doc! { "$and": [{ "$or": [inside, cut] }] },
         )
+    }
+
+    /// Which buckets may be merged; `None` if the model merges none.
+    pub(super) fn merging(&self) -> Option<Merging> {
+        self.merging
+    }
+
+    /// How long buckets with records of the range may be, in milliseconds, if those that are not merged are at most this long.
+    #[must_use]
+    pub fn longest(&self, own: i64, range: TimeRange) -> i64 {
+        let merging = self.merging;
+        merging.map_or(own, |merging| merging.longest(own, range.start()))
     }
 
     /// Whether a bucket is one of those of which only the statistics are shown, for the server; `None` if there are no such

@@ -82,7 +82,7 @@ impl<T: Record> Newest<T> {
         let item = newest.get_document(ITEM).ok()?;
         let key = ReadKey::of::<T>(&self.key);
         let reader = ItemReader::new(T::SPEC, newest.get_document(STORED).ok()?).ok()?;
-        Some(RecordRef::new::<T>(&key, self.place, index, item, &reader))
+        RecordRef::new::<T>(&key, index, item, &reader.at(self.place))
     }
 
     /// The record with its reference.
@@ -173,6 +173,13 @@ impl<T: Record> Newest<T> {
     #[must_use]
     pub fn time(&self) -> DateTime {
         self.time
+    }
+
+    /// Whether a merged bucket of the key may hold a newer record.
+    #[must_use]
+    pub fn may_be_merged(&self, live: &Live) -> bool {
+        let slot = live.merging().and_then(|merging| merging.slot(self.place));
+        slot.is_some()
     }
 
     /// Whether it is shown: neither it nor its bucket has passed the model's retention.

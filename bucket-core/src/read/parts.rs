@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bson::{Binary, Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
-    FindPlan, Live, ReadKey, fields,
+    FindPlan, Live, ReadKey, buckets_by_id,
     span::{believed_span, is_whole, outside, overlapping_inside, reach},
 };
 use crate::{
@@ -114,16 +114,10 @@ pub(super) fn opened_by_id(
     ids: Vec<Bson>,
     live: &Live,
 ) -> FindPlan {
-    let filter = RawWriter::build(|writer| {
-        writer.elements(key.elements());
-        fields(writer, &doc! { ID: { "$in": ids } });
-    });
     FindPlan {
         sort: Document::new(),
         projection: projection(spec, range, longest, None, live),
-        // Every collection has this index; only some forms order their pages by the id.
-        hint: "_id_".to_owned(),
-        ..super::find(spec, filter)
+        ..buckets_by_id(spec, key.elements(), ids)
     }
 }
 

@@ -79,8 +79,8 @@ impl<T: Record> StatsReader<T> {
         Ok(Self {
             key,
             range: range.and(live.range()),
+            longest: live.longest(longest(T::SPEC, limits)?.max(at_least), range),
             live,
-            longest: longest(T::SPEC, limits)?.max(at_least),
             total: Total::new(T::SPEC, form.size()),
             buckets: 0,
             opened: 0,

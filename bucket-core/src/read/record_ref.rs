@@ -22,11 +22,14 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ReadKey,
-    token::{CHECK, QUERY, TokenError, check, first, pull, push, query_of, unzigzag, zigzag},
+    token::{CHECK, QUERY, TokenError, check, first, query_of},
 };
 use crate::{
     bucket::{ItemReader, id::Place, record::Record},
-    codec::raw::Element,
+    codec::{
+        leb128::{pull, push, unzigzag, zigzag},
+        raw::Element,
+    },
     model::spec::BucketSpec,
 };
 
@@ -99,21 +102,22 @@ impl RecordRef {
         Some((pull(&mut place)?, pull(&mut place)?))
     }
 
+    /// The reference to the item at this index of a bucket; `None` if the reader does not know the place of the bucket.
     pub(crate) fn new<T: Record>(
         key: &ReadKey,
-        place: Place,
         index: usize,
         item: &RawDocument,
         reader: &ItemReader<'_>,
-    ) -> Self {
+    ) -> Option<Self> {
+        let (place, index) = reader.place_of(index)?;
         let held = reader.held_for(item);
-        Self::of(of_key(T::SPEC, key), place, index, item, &held)
+        Some(Self::of(of_key(T::SPEC, key), place, index, item, &held))
     }
 
     fn of(
         key: [u8; QUERY],
         place: Place,
-        index: usize,
+        index: u32,
         item: &RawDocument,
         held: &[Element<'_>],
     ) -> Self {
@@ -122,8 +126,7 @@ impl RecordRef {
         bytes.extend_from_slice(&key);
         push(&mut bytes, zigzag(place.time.into()));
         push(&mut bytes, place.sequence.into());
-        // A document has at most 16 MB.
-        push(&mut bytes, u128::try_from(index).unwrap_or(u128::MAX));
+        push(&mut bytes, index.into());
         bytes.extend_from_slice(&content(item, held));
         let check = check(&bytes);
         bytes.extend_from_slice(&check);
@@ -215,7 +218,7 @@ mod tests {
         sequence: 1,
     };
 
-    fn reference(place: Place, index: usize) -> RecordRef {
+    fn reference(place: Place, index: u32) -> RecordRef {
         let item = RawDocumentBuf::try_from(&doc! { "value": 7 }).unwrap_or_default();
         RecordRef::of([1, 2, 3, 4, 5, 6], place, index, &item, &[])
     }

@@ -37,7 +37,7 @@ fn within<T: Record>(stored: &RawDocument, range: TimeRange) -> Result<Vec<Refer
     let key = bucket::key_of::<T>(stored)?;
     bucket::check_id(spec, stored, &id::prefix(spec, &key))?;
     let of_key = ReadKey::of::<T>(&key);
-    let reader = ItemReader::new(spec, stored)?;
+    let reader = ItemReader::new(spec, stored)?.at(head.place);
     let mut inside = Vec::with_capacity(head.capacity(spec));
     let mut number = 0;
     for (index, item) in bucket::items(spec, stored)?.into_iter().enumerate() {
@@ -47,8 +47,10 @@ fn within<T: Record>(stored: &RawDocument, range: TimeRange) -> Result<Vec<Refer
             continue;
         }
         let record = T::assemble(key.clone(), reader.decode(index, item)?);
-        if let Some(item) = item.as_document() {
-            let reference = RecordRef::new::<T>(&of_key, head.place, index, item, &reader);
+        let reference = item
+            .as_document()
+            .and_then(|item| RecordRef::new::<T>(&of_key, index, item, &reader));
+        if let Some(reference) = reference {
             inside.push(Referenced { reference, record });
         }
     }

@@ -6,6 +6,7 @@ use super::{FindPlan, ReadKey, any_key, fields, find, key_filter, order};
 use crate::{
     bucket::{
         id::{Place, push_place},
+        merged::MERGED,
         sealed::{SEALED, is_packed_filter},
     },
     codec::raw::RawWriter,
@@ -13,6 +14,7 @@ use crate::{
         form::OrderedBy,
         spec::{BucketSpec, ID},
     },
+    time::window::Window,
 };
 
 /// The newest bucket of a key, without its items.
@@ -67,6 +69,55 @@ pub(crate) fn newest_between(
         sort: doc! { ID: -1 },
         limit: 1,
         projection: header(spec),
+        ..find(spec, filter)
+    }
+}
+
+/// The newest bucket of a window, or the merged one that may have its buckets: the ids of the first bucket that such a one can
+/// begin with, and of the first one of the window, and the first text after those of the window.
+#[must_use]
+pub(crate) fn newest_or_merged(
+    spec: &BucketSpec,
+    key: &[u8],
+    (first, own, end): (&str, &str, &str),
+    start: DateTime,
+) -> FindPlan {
+    let condition = doc! { "$or": [
+        { ID: { "$gte": own } },
+        is_merged(spec, start),
+    ] };
+    newest_between(spec, key, (first, end), &condition)
+}
+
+/// The condition for a bucket to be merged and to reach beyond this time.
+fn is_merged(spec: &BucketSpec, start: DateTime) -> Document {
+    doc! { MERGED: { "$exists": true }, spec.names().end: { "$gt": start } }
+}
+
+/// The bucket of a key at this position, or the merged one that has its items.
+fn bucket_at_or_merged(spec: &BucketSpec, key: &ReadKey, slot: Window, place: Place) -> FindPlan {
+    let unit = spec.id_unit();
+    let start = DateTime::from_millis(place.time.saturating_mul(unit.millis()));
+    let ids = [Place::at(slot.span(start).0, unit), place].map(|place| {
+        let mut id = key.prefix.clone();
+        push_place(&mut id, place, unit);
+        id
+    });
+    let [first, own] = &ids;
+    let filter = RawWriter::build(|writer| {
+        writer.elements(&key.elements);
+        let range = writer.begin_document(ID);
+        writer.string("$gte", first);
+        writer.string("$lte", own);
+        writer.end(range);
+        fields(
+            writer,
+            &doc! { "$or": [{ ID: own }, is_merged(spec, start)] },
+        );
+    });
+    FindPlan {
+        sort: doc! { ID: -1 },
+        limit: 1,
         ..find(spec, filter)
     }
 }
@@ -127,6 +178,9 @@ impl Remembered<'_> {
 
 /// The bucket of a key at this position, with everything in it.
 pub(crate) fn bucket_at(spec: &BucketSpec, key: &ReadKey, place: Place) -> FindPlan {
+    if let Some(slot) = spec.merge() {
+        return bucket_at_or_merged(spec, key, slot, place);
+    }
     let names = spec.names();
     let filter = RawWriter::build(|writer| {
         writer.elements(&key.elements);
@@ -251,6 +305,9 @@ pub(crate) fn remembered(
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let mut header = doc! { ID: 1, names.count: 1, SEALED: 1 };
+    if spec.form().window().is_some() {
+        header.insert(MERGED, 1);
+    }
     let form = spec.form().own_fields().iter().map(|own| own.name(names));
     let bytes = spec.max_bytes().map(|_| names.bytes);
     let shared = spec.shared_arrays().map(|array| array.name);

@@ -20,7 +20,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::order::Position;
-use crate::{bucket::id::Place, model::spec::BucketSpec, time::range::TimeRange};
+use crate::{
+    bucket::id::Place,
+    codec::leb128::{pull, push, unzigzag, zigzag},
+    model::spec::BucketSpec,
+    time::range::TimeRange,
+};
 
 const VERSION: u8 = 1;
 pub(crate) const QUERY: usize = 6;
@@ -176,43 +181,6 @@ pub(crate) fn check(bytes: &[u8]) -> [u8; CHECK] {
 pub(super) fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
     // A hash has 32 bytes.
     hash.first_chunk().copied().unwrap_or([0; N])
-}
-
-/// Small magnitudes become small numbers, whatever their sign.
-pub(super) const fn zigzag(value: i128) -> u128 {
-    ((value << 1) ^ (value >> 127)).cast_unsigned()
-}
-
-pub(super) const fn unzigzag(value: u128) -> i128 {
-    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
-}
-
-pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u128) {
-    loop {
-        // Seven bits fit a byte.
-        #[allow(clippy::cast_possible_truncation)]
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            bytes.push(low);
-            return;
-        }
-        bytes.push(low | 0x80);
-    }
-}
-
-pub(crate) fn pull(bytes: &mut &[u8]) -> Option<u128> {
-    let mut value = 0;
-    // Written numbers never take more than 11 bytes.
-    for shift in (0..77).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u128::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 impl fmt::Display for CursorToken {

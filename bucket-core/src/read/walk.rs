@@ -279,7 +279,7 @@ impl<T: Record, R> Walk<T, R> {
 
     /// Starts again from the beginning, for bucket spans as long as this, in milliseconds.
     pub fn begin_again(&mut self, longest: i64) {
-        self.route.longest = longest;
+        self.route.takes_longest(longest);
         self.route.since = None;
         self.last = None;
         self.group = None;

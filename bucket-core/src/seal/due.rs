@@ -12,6 +12,7 @@ use crate::{
 pub struct Due {
     /// The time.
     pub(super) until: DateTime,
+    pub(super) now: DateTime,
 }
 
 impl Due {
@@ -29,6 +30,7 @@ impl Due {
         let until = now.timestamp_millis().saturating_sub(millis);
         Self {
             until: DateTime::from_millis(until),
+            now,
         }
     }
 

@@ -53,12 +53,25 @@ pub(crate) fn scan(
     range: TimeRange,
     condition: &Document,
 ) -> ScanPlan {
+    let plan = in_places(spec, key, range, condition);
     // Of all keys, windows are read in the order of their ends: their index leads to those that are due.
-    let by_time = spec.span_index_name().filter(|_| key.is_none());
-    let sort = match by_time {
-        Some(_) => doc! { spec.names().end: 1, spec.names().start: 1 },
-        None => index_order(spec),
-    };
+    match spec.span_index_name().filter(|_| key.is_none()) {
+        Some(by_time) => ScanPlan {
+            sort: doc! { spec.names().end: 1, spec.names().start: 1 },
+            hint: by_time,
+            ..plan
+        },
+        None => plan,
+    }
+}
+
+/// The same in the order of their keys and places.
+pub(super) fn in_places(
+    spec: &BucketSpec,
+    key: Option<&ReadKey>,
+    range: TimeRange,
+    condition: &Document,
+) -> ScanPlan {
     ScanPlan {
         filter: RawWriter::build(|writer| {
             writer.elements(key.map(ReadKey::elements).unwrap_or_default());
@@ -72,7 +85,7 @@ pub(crate) fn scan(
             writer.end(both);
         }),
         min: None,
-        sort,
-        hint: by_time.unwrap_or_else(|| spec.pages_index_name()),
+        sort: index_order(spec),
+        hint: spec.pages_index_name(),
     }
 }

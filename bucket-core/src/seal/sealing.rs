@@ -87,6 +87,7 @@ fn of<T: Record>(
                 rows,
                 packed: &packed,
                 ends,
+                at: spec.merge().map(|_| due.now),
             };
             sendable(SealStatement::new::<T>(&key, stored, count, &change))
         }

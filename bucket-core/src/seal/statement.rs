@@ -7,7 +7,7 @@ use crate::{
         archived::EXPIRED_ITEMS,
         edits::EDITS,
         record::Record,
-        sealed::{ARCHIVED, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
+        sealed::{ARCHIVED, AT, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
     },
     codec::raw::{
         RawWriter, elements,
@@ -36,6 +36,8 @@ pub(crate) enum Change<'a> {
         rows: &'a [u8],
         packed: &'a [u8],
         ends: (DateTime, DateTime),
+        /// Where sealed buckets are merged later: since when it is sealed.
+        at: Option<DateTime>,
     },
     Unseal {
         packed: &'a [u8],
@@ -98,7 +100,7 @@ impl SealStatement {
 }
 
 /// Its id, its key, its count and the state of its edits.
-fn write_state(
+pub(super) fn write_state(
     spec: &BucketSpec,
     stored: &RawDocument,
     key: &[u8],
@@ -145,9 +147,10 @@ impl Change<'_> {
 
     fn write_after(&self, spec: &BucketSpec, writer: &mut RawWriter) {
         match self {
-            Self::Seal { packed, ends, .. } | Self::Restore { packed, ends, .. } => {
-                write_packed(spec, packed, *ends, None, writer);
-            }
+            Self::Seal {
+                packed, ends, at, ..
+            } => write_packed(spec, packed, *ends, at.map(|at| (AT, at)), writer),
+            Self::Restore { packed, ends, .. } => write_packed(spec, packed, *ends, None, writer),
             Self::Archive {
                 reference,
                 ends,
@@ -183,7 +186,7 @@ impl Change<'_> {
 }
 
 /// Packed items or a reference to them, and what a sealed bucket says of itself.
-fn write_packed(
+pub(super) fn write_packed(
     spec: &BucketSpec,
     packed: &[u8],
     ends: (DateTime, DateTime),

@@ -18,7 +18,10 @@ use bson::{RawDocumentBuf, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::position::{Position, Start};
-use crate::read::{CHECK, QUERY, check, pull, push};
+use crate::{
+    codec::leb128::{pull, push},
+    read::{CHECK, QUERY, check},
+};
 
 const VERSION: u8 = 1;
 const AT: u8 = 0;

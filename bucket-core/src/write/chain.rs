@@ -65,6 +65,8 @@ pub struct Chain {
     tail: Tail,
     /// An attempt without a look was refused: look for the newest bucket first.
     look_behind: bool,
+    /// Buckets of its window may be merged.
+    merged: bool,
     /// The bucket that is remembered to have taken the key's last record. It is tried first.
     guess: Option<String>,
     recalled: Recalled,
@@ -178,6 +180,7 @@ impl Chain {
             sorted: true,
             tail: Tail::Unknown,
             look_behind: false,
+            merged: false,
             guess: None,
             recalled: Recalled::Nothing,
             remembered: None,
@@ -407,6 +410,17 @@ impl Chain {
         } else {
             plan
         }
+    }
+
+    /// Forgets what it remembers, and looks for the newest bucket before anything is opened: buckets of its window may be
+    /// merged, and a remembered one may be gone.
+    pub(super) fn look_for_merged(&mut self) {
+        self.tail = Tail::Unknown;
+        self.guess = None;
+        self.remembered = None;
+        self.recalled = Recalled::Nothing;
+        self.look_behind = true;
+        self.merged = true;
     }
 
     /// The newest bucket of this start that fulfils the condition.

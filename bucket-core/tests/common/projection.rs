@@ -82,6 +82,7 @@ fn call(operator: &str, operand: &Bson, document: &Document, this: Option<&Bson>
             let name = match value(0) {
                 None => "missing",
                 Some(Bson::DateTime(_)) => "date",
+                Some(Bson::Binary(_)) => "binData",
                 Some(_) => "other",
             };
             return Some(Bson::String(name.to_owned()));

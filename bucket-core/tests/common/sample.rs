@@ -88,6 +88,10 @@ pub const WINDOW_ATTRIBUTES: usize = 30;
 pub const HYBRID_ATTRIBUTES: usize = 31;
 pub const NUMBERED_ATTRIBUTES: usize = 32;
 
+/// With sealed buckets that are merged.
+pub const WINDOW_MERGED: usize = 33;
+pub const WINDOW_BYTES_MERGED: usize = 34;
+
 /// The limit, in seconds.
 pub const EXPIRE_AFTER: u32 = 3_600;
 
@@ -229,6 +233,19 @@ const fn with_attributes(form: Form, aggregates: &'static [Aggregate]) -> Bucket
     })
 }
 
+/// With sealed buckets that are merged.
+const fn merged(
+    form: Form,
+    max_bytes: Option<u32>,
+    aggregates: &'static [Aggregate],
+) -> BucketSpec {
+    BucketSpec::__new(SpecParts {
+        seal_after: Some(1),
+        merge: Some(Window::Seconds(3)),
+        ..parts_of(form, max_bytes, aggregates, false)
+    })
+}
+
 /// With a limit.
 const fn expiring(
     form: Form,
@@ -305,6 +322,7 @@ const fn parts_of(
         expire_after: None,
         keep_stats: None,
         seal_after: None,
+        merge: None,
         object_ids,
         compression: None,
         inputs: INPUTS,
@@ -332,7 +350,7 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-const SPECS: [BucketSpec; 33] = [
+static SPECS: [BucketSpec; 35] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -430,6 +448,22 @@ const SPECS: [BucketSpec; 33] = [
     ),
     with_attributes(hybrid(LatePolicy::Side), AGGREGATES),
     with_attributes(Form::Numbered { capacity: CAPACITY }, AGGREGATES),
+    merged(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        None,
+        AVERAGED,
+    ),
+    merged(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: None,
+        },
+        Some(MAX_BYTES),
+        AGGREGATES,
+    ),
 ];
 
 impl From<&str> for SampleKey {

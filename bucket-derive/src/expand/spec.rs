@@ -70,6 +70,7 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
                     expire_after: #expire_after,
                     keep_stats: #keep_stats,
                     seal_after: #seal_after,
+                    merge: ::core::option::Option::None,
                     object_ids: #object_ids,
                     compression: #compression,
                     inputs: &[#(#inputs),*],

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use bucket_core::{
-    DamagedBucket, Record, Referenced,
+    DamagedBucket, Record, Referenced, TimeRange,
     read::{self, FurtherLook, KeyScan, Newest},
 };
 use futures_core::Stream;
@@ -295,7 +295,8 @@ impl<T: Record, R: Send> Look<'_, T, R> {
     fn further(&self, newest: &Newest<T>) -> Result<Option<FurtherLook>> {
         let told = self.buckets.longest();
         let is_told = told > 0 && T::SPEC.time_index_name().is_some();
-        if !newest.others && !is_told {
+        let live = read::live(T::SPEC, DateTime::now());
+        if !newest.others && !is_told && !newest.may_be_merged(&live) {
             return Ok(None);
         }
         let limits = self.buckets.limits_of(&newest.key);
@@ -303,7 +304,9 @@ impl<T: Record, R: Send> Look<'_, T, R> {
             let context = Context::of::<T>(self.context.operation, &newest.key);
             Error::new(ErrorKind::Encode(error), &context)
         })?;
-        Ok(Some(newest.further_look(longest.max(told))))
+        let since = TimeRange::new(Some(newest.time()), None);
+        let longest = live.longest(longest.max(told), since);
+        Ok(Some(newest.further_look(longest)))
     }
 
     /// Replaces known records with newer ones. Adds damaged buckets to `records`.

@@ -213,8 +213,8 @@ impl<'a, T: Record> StatsQuery<'a, T> {
         let limits = self.buckets.limits_of(&self.key);
         let longest = read::longest(T::SPEC, limits)
             .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
-        let longest = longest.max(self.buckets.longest());
         let live = read::live(T::SPEC, DateTime::now());
+        let longest = live.longest(longest.max(self.buckets.longest()), self.range);
         let key = ReadKey::of::<T>(&self.key);
         Ok(read::stats_pipeline(
             T::SPEC,

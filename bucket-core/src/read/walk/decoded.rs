@@ -21,6 +21,8 @@ pub(super) struct Decoded<R> {
     pub(super) count: u32,
     /// The first and the last time of all of them.
     pub(super) times: Option<(DateTime, DateTime)>,
+    /// Whether they came from several buckets.
+    pub(super) is_merged: bool,
 }
 
 /// The items of a bucket that were taken so far.
@@ -162,7 +164,9 @@ impl<'w, T: Record, R> Taken<'w, T, R> {
         let Self { walk, .. } = *self;
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
-        let place = self.head.place;
+        // Of items that their bucket does not account for: it is reported as damaged.
+        let beyond = (self.head.place, u32::MAX);
+        let (place, index) = self.reader.place_of(self.items).unwrap_or(beyond);
         let position = Position {
             place,
             time: if let (Order::Arrival, false) = (walk.route.order, walk.route.by_time) {
@@ -170,8 +174,7 @@ impl<'w, T: Record, R> Taken<'w, T, R> {
             } else {
                 time
             },
-            // A document has at most 16 MB.
-            index: u32::try_from(self.items).unwrap_or(u32::MAX),
+            index,
         };
         self.items += 1;
         if is_asked
@@ -185,9 +188,14 @@ impl<'w, T: Record, R> Taken<'w, T, R> {
 
     fn decoded(self) -> Result<Decoded<R>, Damage> {
         let date = DateTime::from_millis;
+        let count = self.head.check_count(self.items)?;
+        if let Some(origins) = self.reader.origins() {
+            origins.check_count(count)?;
+        }
         Ok(Decoded {
+            is_merged: self.reader.origins().is_some(),
             records: self.records,
-            count: self.head.check_count(self.items)?,
+            count,
             times: self.times.map(|(first, last)| (date(first), date(last))),
         })
     }

@@ -4,7 +4,12 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    bucket::{self, ItemReader, id::BucketId, packed::PackedItems, record::Record},
+    bucket::{
+        self, ItemReader,
+        id::{self, BucketId},
+        packed::PackedItems,
+        record::Record,
+    },
     codec::raw::RawWriter,
     error::Damage,
     model::spec::ID,
@@ -100,10 +105,16 @@ pub(super) fn in_bucket<T: Record>(
     item: RawBsonRef<'_>,
 ) -> Result<(i64, InBucket<T>), Damage> {
     let (time, record) = record::<T>(key, reader, index, item)?;
-    let bucket = BucketId::of_stored(reader.id()?)
-        .ok_or_else(|| bucket::wrong_field(ID, "an id of the model"))?;
-    // A document has at most 16 MB.
-    let index = u32::try_from(index).unwrap_or(u32::MAX);
+    let beyond = || bucket::wrong_field(T::SPEC.items(), "the items that its count says");
+    let (place, index) = reader.place_of(index).ok_or_else(beyond)?;
+    let bucket = if reader.origins().is_some() {
+        let mut id = id::prefix(T::SPEC, key);
+        id::push_place(&mut id, place, T::SPEC.id_unit());
+        BucketId::of_stored(RawBsonRef::String(&id))
+    } else {
+        BucketId::of_stored(reader.id()?)
+    };
+    let bucket = bucket.ok_or_else(|| bucket::wrong_field(ID, "an id of the model"))?;
     Ok((
         time,
         InBucket {
@@ -121,12 +132,10 @@ pub(super) fn referenced<T: Record>(
     item: RawBsonRef<'_>,
 ) -> Result<(i64, Referenced<T>), Damage> {
     let (time, record) = record::<T>(key, reader, index, item)?;
-    let (Some(place), RawBsonRef::Document(item)) = (reader.place(), item) else {
-        return Err(bucket::wrong_field(
-            T::SPEC.items(),
-            "an array of documents",
-        ));
-    };
-    let reference = RecordRef::new::<T>(&ReadKey::of::<T>(key), place, index, item, reader);
+    let reference = item
+        .as_document()
+        .and_then(|item| RecordRef::new::<T>(&ReadKey::of::<T>(key), index, item, reader));
+    let reference =
+        reference.ok_or_else(|| bucket::wrong_field(T::SPEC.items(), "an array of documents"))?;
     Ok((time, Referenced { reference, record }))
 }

@@ -15,7 +15,9 @@ use crate::{
     codec::raw::RawWriter,
     model::{attribute_array::AttributeArray, form::Order, spec::ID},
     read::{
-        FindPlan, Live, ReadKey, fields, find, has_records, in_commands, matching, newest_with,
+        FindPlan, Live, ReadKey, fields, find, has_records, in_commands, matching,
+        merging::Merging,
+        newest_with,
         order::Position,
         parts::complete_items_of,
         places::{Bound, Placeless, Places},
@@ -43,6 +45,9 @@ pub(super) struct Route<T: Record> {
     /// The requested records, restricted to those that are shown.
     pub(super) range: TimeRange,
     live: Live,
+    /// How long buckets may be that are not merged, in milliseconds.
+    pub(super) own_longest: i64,
+    /// How long any may be that has requested records.
     pub(super) longest: i64,
     /// Buckets without a record from this time on are no longer needed.
     pub(super) since: Option<DateTime>,
@@ -68,6 +73,7 @@ impl<T: Record> Route<T> {
             asked: TimeRange::ALL,
             range: TimeRange::ALL,
             live: Live::default(),
+            own_longest: longest,
             longest,
             since: None,
             from: None,
@@ -82,6 +88,18 @@ impl<T: Record> Route<T> {
         self.asked = range;
         self.range = range.and(live.range());
         self.live = live;
+        self.takes_longest(self.own_longest);
+    }
+
+    /// Buckets that are not merged may be this long, in milliseconds.
+    pub(super) fn takes_longest(&mut self, own: i64) {
+        self.own_longest = own;
+        self.longest = self.live.longest(own, self.range);
+    }
+
+    /// Which buckets may be merged, in the order of windows.
+    pub(super) fn merging(&self) -> Option<Merging> {
+        self.live.merging().filter(|_| self.order == Order::Window)
     }
 
     /// Requests these fields of the items, and the fields that a walk needs itself.
@@ -302,8 +320,20 @@ impl<T: Record> Route<T> {
             condition.extend(self.live.undated().clone());
             return condition;
         }
-        condition.extend(holds_any(spec, range));
+        condition.extend(holds_any(spec, range.and(self.reaching())));
         condition
+    }
+
+    /// The times that buckets reach into which can hold a record after the position: before it there may be many from which a
+    /// merged one could have been made.
+    fn reaching(&self) -> TimeRange {
+        let from = self.from.filter(|_| !self.descending());
+        let slot = from.and_then(|from| Some((from, self.merging()?.slot(from.place)?)));
+        let Some((from, _)) = slot else {
+            return TimeRange::ALL;
+        };
+        let start = from.place.time.saturating_mul(T::SPEC.id_unit().millis());
+        TimeRange::new(Some(DateTime::from_millis(start)), None)
     }
 
     /// The condition for a bucket to have a record that may meet the filter; empty without one.
@@ -331,10 +361,13 @@ impl<T: Record> Route<T> {
                 // No part of a bucket precedes its first item.
                 within: from.has_records_before(),
             },
-            (order, _) => Bound {
-                place: order.group_start(place),
-                within: true,
-            },
+            (order, _) => {
+                let slot = self.merging().and_then(|merging| merging.slot(place));
+                Bound {
+                    place: slot.map_or_else(|| order.group_start(place), |(first, _)| first),
+                    within: true,
+                }
+            }
         }
     }
 }

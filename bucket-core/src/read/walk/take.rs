@@ -166,9 +166,13 @@ impl<T: Record, R> Walk<T, R> {
         }
         let descending = self.route.descending();
         let placed = Placed {
-            position: match window {
-                Some(window) => Position::of_damaged_without_part(window, descending),
-                None => self.position_of_damaged(),
+            position: match (self.slot_of(place.or(window)), window) {
+                (Some((first, last)), _) => {
+                    let edge = if descending { first } else { last };
+                    Position::of_damaged_without_part(edge, descending)
+                }
+                (None, Some(window)) => Position::of_damaged_without_part(window, descending),
+                (None, None) => self.position_of_damaged(),
             },
             record: damage,
         };
@@ -187,16 +191,20 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn end(&mut self) -> Ready<R> {
         let mut damaged = std::mem::take(&mut self.damaged);
-        // The server may sort a bucket without a part before the other parts of its window.
-        let turn = Turn {
-            by_time: false,
-            ..self.turn()
-        };
-        turn.sort_damaged(&mut damaged);
+        self.in_turn(&mut damaged);
         Ready {
             records: std::mem::take(&mut self.held),
             damaged,
         }
+    }
+
+    /// Sorts damaged buckets: the server may sort one without a part before the other parts of its window.
+    fn in_turn(&self, damaged: &mut [Placed<DamagedBucket>]) {
+        let turn = Turn {
+            by_time: false,
+            ..self.turn()
+        };
+        turn.sort_damaged(damaged);
     }
 
     /// Returns all held records if the order does not let buckets interleave.
@@ -231,7 +239,10 @@ impl<T: Record, R> Walk<T, R> {
         match key.and_then(|key| self.decode(&key, &head, stored)) {
             Ok(decoded) => {
                 let span = believed_span(T::SPEC, &head.fields, decoded.times);
-                self.longest_seen = self.longest_seen.max(span);
+                // Of a merged one it is known how long it may be.
+                if !decoded.is_merged || span > self.route.longest {
+                    self.longest_seen = self.longest_seen.max(span);
+                }
                 Came::Healthy(head, decoded.records, decoded.count)
             }
             Err(damage) => Came::Damaged(Some(head), damage),
@@ -254,6 +265,15 @@ impl<T: Record, R> Walk<T, R> {
     fn window_of(&self, stored: &RawDocument) -> Option<Place> {
         let is_of_several = self.route.is_of_several();
         bucket::window_alone(T::SPEC, stored).filter(|_| !is_of_several)
+    }
+
+    /// Where buckets may be that share a merged one with the bucket at this place, which is damaged: its turn is after all of
+    /// them, so that a token of its position leaves nothing out.
+    fn slot_of(&self, place: Option<Place>) -> Option<(Place, Place)> {
+        if self.route.by_time {
+            return None;
+        }
+        self.route.merging()?.slot(place.or(self.last)?)
     }
 
     /// Whether a bucket without a place in this window has come before. Every further find has those of
@@ -331,6 +351,9 @@ impl<T: Record, R> Walk<T, R> {
     /// What sorts before all records of the bucket at this position and of later ones.
     fn ready(&mut self, next: Option<&Head>, place: Place) -> Ready<R> {
         let group = self.group.replace(place);
+        if !self.route.by_time && self.route.order == Order::Window {
+            return self.complete_before(place);
+        }
         if !self.route.by_time {
             let same = |group| self.route.order.same_group(group, place);
             if group.is_some_and(same) {
@@ -357,15 +380,50 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
+    /// What sorts before all records of the windows that this bucket and those after it can have.
+    fn complete_before(&mut self, place: Place) -> Ready<R> {
+        let descending = self.route.descending();
+        let last = self
+            .route
+            .merging()
+            .map_or(place.time, |merging| merging.last_until(place));
+        let is_complete = |position: &Position| {
+            if descending {
+                position.place.time > last
+            } else {
+                position.place.time < place.time
+            }
+        };
+        let ready = self
+            .held
+            .partition_point(|held| is_complete(&held.position));
+        let (mut damaged, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.damaged)
+            .into_iter()
+            .partition(|damaged| is_complete(&damaged.position));
+        self.damaged = rest;
+        self.in_turn(&mut damaged);
+        let records = if ready == self.held.len() {
+            std::mem::take(&mut self.held)
+        } else {
+            self.held.drain(..ready).collect()
+        };
+        Ready { records, damaged }
+    }
+
     /// Bounds on the times of the records in this bucket and in later ones of the find. In
     /// ascending order, none is before the first bound; in descending order, none is at or after
     /// the second. `None` if there are no bounds.
     fn times_to_come(&self, next: &Head) -> Option<(i64, i64)> {
-        let longest = self.route.longest.max(self.longest_seen);
+        let longest = self.route.own_longest.max(self.longest_seen);
         match self.route.order {
             Order::Window => {
                 let start = next.fields.start.timestamp_millis();
-                Some((start, start.saturating_add(longest)))
+                let unit = T::SPEC.id_unit().millis();
+                let last = self.route.merging().map_or(start, |merging| {
+                    let last = merging.last_until(next.place).saturating_add(1);
+                    last.saturating_mul(unit)
+                });
+                Some((start, start.max(last).saturating_add(longest)))
             }
             // It starts at its position, or up to the longest duration before it.
             Order::Bucket if !self.route.is_of_several() => {

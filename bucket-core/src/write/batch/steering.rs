@@ -33,6 +33,22 @@ impl Batch {
         self.chains.iter_mut().for_each(Chain::look_first);
     }
 
+    /// Chains whose buckets may be merged look for those before anything is opened.
+    pub(in crate::write) fn look_for_merged(&mut self) {
+        let Some(until) = self.spec.merged_until(self.now()) else {
+            return;
+        };
+        for chain in &mut self.chains {
+            if chain
+                .kind()
+                .window()
+                .is_some_and(|window| window.end <= until)
+            {
+                chain.look_for_merged();
+            }
+        }
+    }
+
     /// The indexes of the records that are not settled yet, including those set aside for an earlier one.
     #[must_use]
     pub fn indexes(&self) -> Vec<usize> {

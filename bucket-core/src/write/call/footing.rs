@@ -63,6 +63,7 @@ impl<E: Clone> Call<E> {
         } else {
             cache.recall(&mut self.batch, self.terms.for_good);
         }
+        self.batch.look_for_merged();
         if self.batch.spec().unique().is_some() && !cache.has_record_ids() {
             self.batch.suspect_one();
         }

@@ -6,7 +6,11 @@ use super::{
     Chain, Known, Tail,
     state::{Beside, Refused},
 };
-use crate::error::{Damage, DamagedBucket};
+use crate::{
+    bucket::{id::Place, merged::Origins},
+    codec::raw::printed_id,
+    error::{Damage, DamagedBucket},
+};
 
 /// How often a bucket refuses a record that it has room for before it is damaged. Between the look and the statement it may
 /// have been removed and opened again, and closed by a removal: under many removals more than once in a row.
@@ -64,6 +68,13 @@ impl Chain {
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
+        if let Some(origins) = self.origins(stored)? {
+            match self.last_merged(stored, &origins)? {
+                Some(known) => self.tail = Tail::Full(known),
+                None => self.saw_none_open(),
+            }
+            return Ok(());
+        }
         if self.asks_beside().is_some() {
             let place = self.known(stored)?.place;
             self.saw_beside(Beside::At(place));
@@ -88,6 +99,34 @@ impl Chain {
         if let Some(watermark) = &mut self.watermark {
             watermark.forget();
         }
+    }
+
+    /// Where the items of a merged bucket came from.
+    fn origins(&self, stored: &RawDocument) -> Result<Option<Origins>, DamagedBucket> {
+        let origins = Origins::read(self.spec, stored);
+        origins.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    }
+
+    /// The last bucket of the chain's window that is merged with others, as if it were still there.
+    fn last_merged(
+        &self,
+        stored: &RawDocument,
+        origins: &Origins,
+    ) -> Result<Option<Known>, DamagedBucket> {
+        let Some(window) = self.kind.window() else {
+            return Ok(None);
+        };
+        let window = Place::at(window.start, self.spec.id_unit());
+        let Some(place) = origins.last_of(window.time) else {
+            return Ok(None);
+        };
+        let known = self.known(stored)?;
+        Ok(Some(Known {
+            id: self.id(place),
+            place,
+            sealed: true,
+            ..known
+        }))
     }
 
     pub(super) fn known(&self, stored: &RawDocument) -> Result<Known, DamagedBucket> {

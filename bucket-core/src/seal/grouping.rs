@@ -1,0 +1,304 @@
+//! Which sealed buckets become one: those of a key that follow one another, until they have enough records together.
+//!
+//! Readers and writers rely on this:
+//!
+//! * Merged buckets of a key never overlap: what is at a place inside of one can only be merged with it.
+//! * All buckets of a window that are merged are in one, and they are the first of the window. So whoever opens another bucket
+//!   of that window finds the next part by the merged one, and by the last bucket of the window that is not merged.
+
+use bson::{Bson, DateTime, Document, RawDocument, doc};
+
+use crate::{
+    bucket::{
+        self,
+        edits::EDITS,
+        id::{Place, prefix},
+        merged::{MERGED, Origins},
+        record::Record,
+        sealed::{ARCHIVED, AT, EXPIRED, LAST, SEALED},
+    },
+    check::ScanPlan,
+    codec::raw::elements,
+    error::Damage,
+    model::spec::{BucketSpec, ID},
+    read::{FindPlan, ReadKey, key_elements},
+    time::{range::TimeRange, window::Window},
+};
+
+/// A merged bucket has at least this many records, if its span of time has them.
+const ENOUGH: u64 = 1_000;
+/// The most bytes of buckets that become one: the commands have the items of all before and after it.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// When sealed buckets are due to be merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergeDue {
+    slot: Window,
+    /// Windows that end later may still be written without a look at what is there.
+    until: DateTime,
+    /// They have been sealed until then.
+    sealed_until: DateTime,
+}
+
+impl MergeDue {
+    /// Those that have been sealed for this long, in milliseconds, and whose windows have been due for as long; `None` if the
+    /// model merges no buckets.
+    #[must_use]
+    pub fn after(spec: &BucketSpec, settled: i64, now: DateTime) -> Option<Self> {
+        let sealed_until = now.timestamp_millis().saturating_sub(settled);
+        let sealed_until = DateTime::from_millis(sealed_until);
+        Some(Self {
+            slot: spec.merge()?,
+            until: spec.merged_until(sealed_until)?,
+            sealed_until,
+        })
+    }
+
+    /// The span of time whose buckets have to be read to merge those of this one.
+    fn range(&self, range: TimeRange) -> TimeRange {
+        let start = range.start().map(|start| self.slot.span(start).0);
+        TimeRange::new(start, range.end())
+    }
+}
+
+/// The buckets of a key, or of all, that may be merged, and those beside them.
+#[must_use]
+pub fn buckets_to_merge(
+    spec: &BucketSpec,
+    key: Option<&ReadKey>,
+    range: TimeRange,
+    due: &MergeDue,
+) -> ScanPlan {
+    // Also those that are not due yet: the buckets after them in their window stay as well.
+    let condition = doc! { spec.names().start: { "$lt": due.until } };
+    super::scan::in_places(spec, key, due.range(range), &condition)
+}
+
+/// What is read of each of them.
+#[must_use]
+pub fn without_items(spec: &BucketSpec) -> Document {
+    doc! { spec.items(): 0 }
+}
+
+/// Buckets that become one, in the order of their places.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MergeGroup {
+    /// Their ids.
+    pub ids: Vec<Bson>,
+    /// Their key.
+    key: Vec<u8>,
+    /// They do not say since when they are sealed ([`dated`](super::dated)): until they do, they are not merged.
+    pub undated: bool,
+}
+
+impl MergeGroup {
+    /// The read of these buckets, with their items.
+    #[must_use]
+    pub fn find(&self, spec: &BucketSpec) -> FindPlan {
+        crate::read::buckets_by_id(spec, &self.key, self.ids.clone())
+    }
+}
+
+/// Puts buckets together as they come, in the order of the index on their keys and places.
+#[derive(Debug)]
+pub struct Grouping {
+    spec: &'static BucketSpec,
+    due: MergeDue,
+    /// The key and the slot of the buckets that came last.
+    of: Option<(Vec<u8>, DateTime)>,
+    group: Vec<Member>,
+    /// A window with a bucket that cannot be merged: later ones of it stay, too.
+    blocked: Option<i64>,
+    undated: Vec<Bson>,
+    ready: Vec<MergeGroup>,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: Bson,
+    last: Place,
+    items: u64,
+    bytes: usize,
+}
+
+/// What one bucket says of itself.
+enum Came {
+    Member(Place, Member),
+    /// It can be merged once it says since when it is sealed.
+    Undated(Place, Bson),
+    Stays(Place),
+}
+
+impl Grouping {
+    /// For the buckets of [`buckets_to_merge`].
+    #[must_use]
+    pub fn new(spec: &'static BucketSpec, due: MergeDue) -> Self {
+        Self {
+            spec,
+            due,
+            of: None,
+            group: Vec::new(),
+            blocked: None,
+            undated: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    /// Takes the next bucket, without its items. Returns the groups that are complete.
+    pub fn take<T: Record>(&mut self, stored: &RawDocument) -> Vec<MergeGroup> {
+        // What cannot be read stays as it is; `verify` reports it.
+        let Ok(key) = bucket::key_of::<T>(stored) else {
+            return Vec::new();
+        };
+        let Ok(head) = bucket::head(self.spec, stored) else {
+            return Vec::new();
+        };
+        if bucket::check_id(self.spec, stored, &prefix(self.spec, &key)).is_err() {
+            return Vec::new();
+        }
+        let key = key_elements::<T>(&key);
+        let (slot, _) = self.due.slot.span(head.fields.start);
+        let of = (key, slot);
+        if self.of.as_ref() != Some(&of) {
+            self.close();
+            self.of = Some(of);
+        }
+        let came = self
+            .read(stored, head.place)
+            .unwrap_or(Came::Stays(head.place));
+        self.put(came);
+        std::mem::take(&mut self.ready)
+    }
+
+    /// No more will come.
+    pub fn end(&mut self) -> Vec<MergeGroup> {
+        self.close();
+        std::mem::take(&mut self.ready)
+    }
+
+    fn read(&self, stored: &RawDocument, place: Place) -> Result<Came, Damage> {
+        let spec = self.spec;
+        let Ok(sealed) = stored.get_document(SEALED) else {
+            return Ok(Came::Stays(place));
+        };
+        let is_elsewhere = [ARCHIVED, EXPIRED]
+            .iter()
+            .any(|name| !matches!(sealed.get(name), Ok(None)));
+        let has_ends = sealed.get_datetime(LAST).is_ok();
+        let end = bucket::date_field(stored, spec.names().end)?;
+        if is_elsewhere || !has_ends || end > self.due.until || !is_plain(spec, stored) {
+            return Ok(Came::Stays(place));
+        }
+        let id = stored.get(ID).ok().flatten();
+        let id = id
+            .and_then(|id| Bson::try_from(id).ok())
+            .unwrap_or(Bson::Null);
+        match sealed.get_datetime(AT) {
+            Ok(at) if at <= self.due.sealed_until => {}
+            Ok(_) => return Ok(Came::Stays(place)),
+            Err(_) => return Ok(Came::Undated(place, id)),
+        }
+        let origins = Origins::read(spec, stored)?;
+        let last = origins.map_or(place, |origins| origins.last());
+        let count = bucket::stored_count(spec, stored)?;
+        Ok(Came::Member(
+            place,
+            Member {
+                id,
+                last,
+                items: u64::try_from(count).unwrap_or(u64::MAX),
+                bytes: stored.as_bytes().len(),
+            },
+        ))
+    }
+
+    fn put(&mut self, came: Came) {
+        let (place, member) = match came {
+            Came::Member(place, member) if self.blocked != Some(place.time) => (place, member),
+            Came::Member(place, _) | Came::Stays(place) => {
+                self.blocked = Some(place.time);
+                return;
+            }
+            Came::Undated(place, id) => {
+                self.blocked = Some(place.time);
+                self.undated.push(id);
+                return;
+            }
+        };
+        let Some(last) = self.group.iter().map(|member| member.last).max() else {
+            self.group.push(member);
+            return;
+        };
+        // A bucket inside of a merged one, or in its last window, can be merged with that one only.
+        let belongs = place < last || place.time == last.time;
+        let (items, bytes) = self.sum();
+        let fits = bytes.saturating_add(member.bytes) <= MOST_BYTES;
+        let is_enough = items >= ENOUGH || items.saturating_add(member.items) >= 2 * ENOUGH;
+        match (belongs, fits) {
+            (true, true) => self.group.push(member),
+            (true, false) => self.blocked = Some(place.time),
+            (false, true) if !is_enough => self.group.push(member),
+            (false, _) => {
+                self.close_group(items >= ENOUGH);
+                self.group.push(member);
+            }
+        }
+    }
+
+    fn sum(&self) -> (u64, usize) {
+        self.group.iter().fold((0, 0), |(items, bytes), member| {
+            (
+                items.saturating_add(member.items),
+                bytes.saturating_add(member.bytes),
+            )
+        })
+    }
+
+    /// No more buckets of the slot will come.
+    fn close(&mut self) {
+        let is_over = self.of.as_ref().is_some_and(|(_, slot)| {
+            let (_, end) = self.due.slot.span(*slot);
+            end <= self.due.until
+        });
+        let is_enough = self.sum().0 >= ENOUGH;
+        self.close_group(is_over || is_enough);
+        self.blocked = None;
+        let ids = std::mem::take(&mut self.undated);
+        self.emit(ids, true);
+    }
+
+    /// While its slot lasts, a group waits for more records.
+    fn close_group(&mut self, is_due: bool) {
+        let group = std::mem::take(&mut self.group);
+        if group.len() > 1 && is_due {
+            let ids = group.into_iter().map(|member| member.id).collect();
+            self.emit(ids, false);
+        }
+    }
+
+    fn emit(&mut self, ids: Vec<Bson>, undated: bool) {
+        if let (false, Some((key, _))) = (ids.is_empty(), &self.of) {
+            self.ready.push(MergeGroup {
+                ids,
+                key: key.clone(),
+                undated,
+            });
+        }
+    }
+}
+
+/// Whether a bucket has only fields that a merged one has, too: positions of sources belong to one bucket, and what other
+/// tools have added may as well.
+fn is_plain(spec: &BucketSpec, stored: &RawDocument) -> bool {
+    let names = spec.names();
+    elements(stored).all(|element| {
+        element.is_ok_and(|element| {
+            let is = |path: &str| path.split('.').next() == Some(element.name);
+            [ID, SEALED, MERGED, EDITS, names.count, spec.items()].contains(&element.name)
+                || spec.keys().iter().any(|key| is(key.path))
+                || spec.own_fields().any(|own| is(own.name(names)))
+                || spec.aggregates().iter().any(|aggregate| is(aggregate.path))
+        })
+    })
+}

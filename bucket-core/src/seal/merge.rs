@@ -1,0 +1,353 @@
+//! What sealed buckets become that are merged: the first of them has the items of all, and the others are gone.
+
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::{
+    bounded::are_bounded,
+    statement::{write_packed, write_state},
+};
+use crate::{
+    bucket::{
+        self,
+        edits::{self, EDITS, Edits, is_removed},
+        id::Place,
+        merged::{MERGED, Origin, Origins},
+        packed::{each_packed, pack},
+        record::Record,
+        sealed::{AT, PACKED, SEALED, ends_of_sealed, packed},
+    },
+    codec::raw::RawWriter,
+    error::Damage,
+    model::spec::{BucketSpec, ID, ID_INDEX},
+    read::key_elements,
+    stats::{StoredStats, Total},
+};
+
+/// Statements that make one bucket of several. They are sent in one transaction, and each must match: then every record is in one
+/// bucket at every moment.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Merge {
+    update: RawDocumentBuf,
+    removals: Vec<RawDocumentBuf>,
+    /// The number of buckets before it.
+    pub buckets: u64,
+    /// The number of their items, with the marks of removed records.
+    pub records: u64,
+    /// The size of the buckets before it, in bytes.
+    pub before: u64,
+    /// The size of the bucket after it, in bytes.
+    pub after: u64,
+}
+
+/// A bucket that is merged with others.
+struct Part<'a> {
+    stored: &'a RawDocument,
+    packed: &'a [u8],
+    count: u32,
+    edits: Edits,
+    ends: (DateTime, DateTime),
+    bytes: u64,
+}
+
+/// The items of one origin.
+struct Slice {
+    origin: Origin,
+    items: Vec<RawDocumentBuf>,
+}
+
+/// Merges these buckets, which come in the order of their places. `None` if they are not what they were when they were put
+/// together, or one of them says too little of its records.
+#[must_use]
+pub fn merge<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Option<Merge> {
+    // A damaged bucket stays as it is; `verify` reports it.
+    of::<T>(stored, now).ok().flatten()
+}
+
+fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merge>, Damage> {
+    let spec = T::SPEC;
+    let (Some(first), true) = (stored.first(), stored.len() > 1) else {
+        return Ok(None);
+    };
+    let key = bucket::key_of::<T>(first)?;
+    let unit = spec.id_unit();
+    let mut slices: Vec<(Place, Slice)> = Vec::new();
+    let mut parts = Vec::with_capacity(stored.len());
+    let mut total = Total::new(spec, spec.size());
+    for stored in stored {
+        if bucket::key_of::<T>(stored)? != key {
+            return Ok(None);
+        }
+        let Some(part) = Part::read(spec, stored)? else {
+            return Ok(None);
+        };
+        let stats = StoredStats::read(spec, stored, part.edits.left_of(part.count))?;
+        // An older bucket may have been stored before the model had an aggregate.
+        if stats.lacks_any(spec) {
+            return Ok(None);
+        }
+        total.add_bucket(stats);
+        let own = part.slices(spec)?;
+        slices.extend(
+            own.into_iter()
+                .map(|slice| (slice.origin.place(unit), slice)),
+        );
+        parts.push(part);
+    }
+    slices.sort_by_key(|(place, _)| *place);
+    let origins = slices.iter().map(|(_, slice)| slice.origin).collect();
+    let Some(origins) = Origins::new(unit, origins) else {
+        return Ok(None);
+    };
+    let items = slices.iter().flat_map(|(_, slice)| &slice.items);
+    let packed = pack(items.map(|item| &**item));
+    let (Some(packed), Ok(stats)) = (packed, total.finish()) else {
+        return Ok(None);
+    };
+    let merged = Merged {
+        spec,
+        parts: &parts,
+        origins: &origins,
+        packed: &packed,
+        stats: &stats,
+        now,
+    };
+    let key = key_elements::<T>(&key);
+    let Some(fields) = merged.fields() else {
+        return Ok(None);
+    };
+    // The smallest value of some of them may not be that of the others.
+    let items = slices.iter().flat_map(|(_, slice)| &slice.items);
+    let left: Vec<&RawDocument> = items
+        .map(|item| &**item)
+        .filter(|item| !is_removed(item))
+        .collect();
+    if !are_bounded(spec, &fields, &left) {
+        return Ok(None);
+    }
+    Ok(merged.statements(&key, &fields))
+}
+
+impl<'a> Part<'a> {
+    /// `None` if it is not sealed.
+    fn read(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Option<Self>, Damage> {
+        let (Some(packed), Some(ends)) = (packed(spec.items(), stored), ends_of_sealed(stored))
+        else {
+            return Ok(None);
+        };
+        let count = bucket::stored_count(spec, stored)?;
+        let Ok(count) = u32::try_from(count) else {
+            return Ok(None);
+        };
+        let bytes = spec.max_bytes().map_or(0, |_| {
+            let bytes = bucket::whole_field(stored, spec.names().bytes);
+            bytes.unwrap_or_default()
+        });
+        Ok(Some(Self {
+            stored,
+            packed,
+            count,
+            edits: Edits::read(stored)?,
+            ends,
+            bytes: u64::try_from(bytes).unwrap_or_default(),
+        }))
+    }
+
+    /// Its items by their origins: its own, or those of the buckets that it was made of.
+    fn slices(&self, spec: &BucketSpec) -> Result<Vec<Slice>, Damage> {
+        let origins = if let Some(origins) = Origins::read(spec, self.stored)? {
+            origins.all().to_vec()
+        } else {
+            let head = bucket::head(spec, self.stored)?;
+            vec![Origin {
+                start: head.fields.start,
+                end: head.fields.end,
+                part: head.place.sequence,
+                items: self.count,
+            }]
+        };
+        let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
+        each_packed(self.packed, |item| items.push(item.to_owned()))?;
+        let number = items.len();
+        let mut items = items.into_iter();
+        let slices = origins.into_iter().map(|origin| Slice {
+            origin,
+            items: items
+                .by_ref()
+                .take(usize::try_from(origin.items).unwrap_or(usize::MAX))
+                .collect(),
+        });
+        let slices: Vec<Slice> = slices.collect();
+        let mismatch = || Damage::CountMismatch {
+            count: self.count.into(),
+            items: number,
+        };
+        let is_short = |slice: &Slice| u32::try_from(slice.items.len()) != Ok(slice.origin.items);
+        if items.next().is_some()
+            || slices.iter().any(is_short)
+            || u32::try_from(number) != Ok(self.count)
+        {
+            return Err(mismatch());
+        }
+        Ok(slices)
+    }
+}
+
+/// The bucket that others become.
+struct Merged<'a> {
+    spec: &'static BucketSpec,
+    parts: &'a [Part<'a>],
+    origins: &'a Origins,
+    packed: &'a [u8],
+    stats: &'a StoredStats,
+    now: DateTime,
+}
+
+impl Merged<'_> {
+    fn statements(&self, key: &[u8], fields: &RawDocument) -> Option<Merge> {
+        let spec = self.spec;
+        // The first one has the place of the first origin.
+        let (first, others) = self.parts.split_first()?;
+        let update = RawWriter::build(|writer| {
+            let filter = writer.begin_document("q");
+            first.write_filter(spec, key, writer);
+            writer.end(filter);
+            let update = writer.begin_document("u");
+            let set = writer.begin_document("$set");
+            let ends = |of: fn(&Part<'_>) -> DateTime| self.parts.iter().map(of);
+            let earliest = ends(|part| part.ends.0).min().unwrap_or(first.ends.0);
+            let latest = ends(|part| part.ends.1).max().unwrap_or(first.ends.1);
+            let at = Some((AT, self.now));
+            write_packed(spec, self.packed, (earliest, latest), at, writer);
+            // Between the length and the final NUL.
+            let bytes = fields.as_bytes();
+            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+            writer.end(set);
+            writer.end(update);
+            writer.string("hint", ID_INDEX);
+        });
+        let removals = others.iter().map(|part| {
+            RawWriter::build(|writer| {
+                let filter = writer.begin_document("q");
+                part.write_filter(spec, key, writer);
+                writer.end(filter);
+                writer.int32("limit", 1);
+                writer.string("hint", ID_INDEX);
+            })
+        });
+        let sizes = self.parts.iter().map(|part| part.stored.as_bytes().len());
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        Some(Merge {
+            update,
+            removals: removals.collect(),
+            buckets: number(self.parts.len()),
+            records: self.parts.iter().map(|part| u64::from(part.count)).sum(),
+            before: number(sizes.sum()),
+            after: number(fields.as_bytes().len() + self.packed.len()),
+        })
+    }
+
+    /// What else changes of the first one; `None` if there are too many records.
+    fn fields(&self) -> Option<RawDocumentBuf> {
+        let names = self.spec.names();
+        let count = i32::try_from(
+            self.parts
+                .iter()
+                .map(|part| i64::from(part.count))
+                .sum::<i64>(),
+        );
+        let end = self.origins.all().iter().map(|origin| origin.end).max()?;
+        let mut fields = doc! { names.count: count.ok()?, names.end: end };
+        if self.spec.max_bytes().is_some() {
+            let bytes: u64 = self.parts.iter().map(|part| part.bytes).sum();
+            fields.insert(names.bytes, i64::try_from(bytes).ok()?);
+        }
+        let edits = self.parts.iter().map(|part| part.edits);
+        let edits = edits.fold(Edits::default(), |sum, of| Edits {
+            number: sum.number.saturating_add(of.number),
+            removed: sum.removed.saturating_add(of.removed),
+        });
+        if edits != Edits::default() {
+            let removed = i64::from(edits.removed);
+            fields.insert(
+                EDITS,
+                doc! { edits::NUMBER: edits.number, edits::REMOVED: removed },
+            );
+        }
+        self.stats.each(self.spec, |path, value| {
+            if let Some(value) = value {
+                fields.insert(path, value);
+            }
+        });
+        let bytes = self.origins.to_bytes();
+        let generic = bson::Binary {
+            subtype: bson::spec::BinarySubtype::Generic,
+            bytes,
+        };
+        fields.insert(MERGED, generic);
+        RawDocumentBuf::try_from(&fields).ok()
+    }
+}
+
+impl Part<'_> {
+    /// The bucket as it was read, with its items.
+    fn write_filter(&self, spec: &BucketSpec, key: &[u8], writer: &mut RawWriter) {
+        write_state(spec, self.stored, key, self.count, writer);
+        writer.binary(spec.items(), PACKED, self.packed);
+    }
+}
+
+/// The commands of these merges, to be sent in one transaction in this order. Each must change as many documents as it has
+/// statements. What comes first is what a change stream shows first: where the records are that the others had.
+#[must_use]
+pub fn merge_commands(spec: &BucketSpec, merges: &[Merge]) -> [(RawDocumentBuf, usize); 2] {
+    let updates = merges.iter().map(|merge| &merge.update);
+    let removals = merges.iter().flat_map(|merge| &merge.removals);
+    [
+        command(spec, ("update", "updates"), updates),
+        command(spec, ("delete", "deletes"), removals),
+    ]
+}
+
+#[expect(
+    single_use_lifetimes,
+    reason = "anonymous ones in `impl Trait` are unstable"
+)]
+fn command<'s>(
+    spec: &BucketSpec,
+    (name, list): (&str, &str),
+    statements: impl Iterator<Item = &'s RawDocumentBuf>,
+) -> (RawDocumentBuf, usize) {
+    let mut number = 0;
+    let command = RawWriter::build(|writer| {
+        writer.string(name, spec.collection());
+        writer.bool("ordered", true);
+        let array = writer.begin_array(list);
+        for statement in statements {
+            writer.element(number, statement.as_bytes());
+            number += 1;
+        }
+        writer.end(array);
+    });
+    (command, number)
+}
+
+/// The statement that says since when a bucket is sealed, where nobody knows it; `None` if it says so, or is not sealed.
+#[must_use]
+pub fn dated(stored: &RawDocument, now: DateTime) -> Option<Document> {
+    let sealed = stored.get_document(SEALED).ok()?;
+    ends_of_sealed(stored)?;
+    if !matches!(sealed.get(AT), Ok(None)) {
+        return None;
+    }
+    let id = Bson::try_from(stored.get(ID).ok()??).ok()?;
+    let before = Document::try_from(sealed).ok()?;
+    // All of it, so that a change stream shows that nothing else is changed.
+    let mut after = before.clone();
+    after.insert(AT, now);
+    Some(doc! {
+        "q": { ID: { "$eq": id }, SEALED: { "$eq": before } },
+        "u": { "$set": { SEALED: after } },
+        "hint": ID_INDEX,
+    })
+}

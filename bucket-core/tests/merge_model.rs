@@ -1,0 +1,418 @@
+//! Sealed buckets of windows that become one: every read gives what it gave before.
+#![cfg(feature = "seal")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests are meant to panic"
+)]
+
+#[path = "common/collection.rs"]
+mod collection;
+#[path = "common/drawn.rs"]
+mod drawn;
+#[path = "common/projection.rs"]
+mod projection;
+#[path = "common/sample.rs"]
+mod sample;
+#[path = "common/writer.rs"]
+mod writer;
+
+use bson::{DateTime, Document, RawDocumentBuf};
+use bucket_core::{
+    CursorToken, Record, TimeRange,
+    check::Checker,
+    read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
+    seal::{Due, Grouping, MergeDue, Sealing, command, merge, merge_commands, seal},
+    write::Batch,
+};
+use proptest::prelude::*;
+
+use self::{
+    collection::{Collection, is_ok},
+    drawn::{Drawn, drawn},
+    sample::{Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_MERGED, at},
+    writer::store,
+};
+
+/// When all windows are over.
+const NOW: DateTime = DateTime::from_millis(i64::MAX - 100_000);
+/// When those are over that start before this one, and their slots.
+const EARLIER: DateTime = DateTime::from_millis(6_500);
+
+fn key(device: u8) -> SampleKey {
+    SampleKey(device.to_string())
+}
+
+/// The buckets that several writers store, one after the other.
+fn stored<const F: usize>(plans: &[Vec<Drawn>], now: DateTime) -> Collection {
+    let mut collection = Collection::new(Sample::<F>::SPEC);
+    for (number, plan) in plans.iter().enumerate() {
+        store_more::<F>(&mut collection, plan, number * 1_000, now);
+    }
+    collection
+}
+
+fn store_more<const F: usize>(
+    collection: &mut Collection,
+    plan: &[Drawn],
+    first: usize,
+    now: DateTime,
+) {
+    let mut batch = Batch::of::<Sample<F>>();
+    for (index, drawn) in plan.iter().enumerate() {
+        let sample = drawn.sample::<F>(first + index);
+        batch.push(index, &sample).unwrap();
+    }
+    batch.set_now(now);
+    store(batch, collection);
+}
+
+fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).unwrap()
+}
+
+/// Seals those of the buckets that the mask says.
+fn sealed<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime) {
+    let mut statements = Vec::new();
+    for (index, document) in collection.documents().iter().enumerate() {
+        if !mask[index % mask.len()] || document.get_array("items").is_err() {
+            continue;
+        }
+        let sealing = seal::<Sample<F>>(&raw(document), |_| None, Due::after(0, now)).unwrap();
+        if let Sealing::Statement(statement) = sealing {
+            statements.push(statement);
+        }
+    }
+    for statement in &statements {
+        let reply = collection.run(&command(Sample::<F>::SPEC, [statement]));
+        assert!(
+            is_ok(&reply) && matches!(reply.get_i32("n"), Ok(1)),
+            "{reply}"
+        );
+    }
+}
+
+/// Merges what is due; returns how many buckets became one.
+fn merged<const F: usize>(collection: &Collection, now: DateTime) -> u64 {
+    let spec = Sample::<F>::SPEC;
+    let due = MergeDue::after(spec, 0, now).unwrap();
+    let mut documents = collection.documents();
+    documents.sort_by_key(|document| {
+        let text = |name: &str| document.get_str(name).unwrap().to_owned();
+        (text("device"), text("_id"))
+    });
+    let mut grouping = Grouping::new(spec, due);
+    let mut groups = Vec::new();
+    for document in &documents {
+        groups.extend(grouping.take::<Sample<F>>(&raw(document)));
+    }
+    groups.extend(grouping.end());
+    let mut buckets = 0;
+    for group in groups {
+        assert!(!group.undated);
+        let found = collection.find(&group.find(spec));
+        assert_eq!(found.len(), group.ids.len());
+        let merge = merge::<Sample<F>>(&found, now).unwrap();
+        buckets += merge.buckets;
+        for (command, number) in merge_commands(spec, &[merge]) {
+            let reply = collection.run(&command);
+            let number = i32::try_from(number).unwrap();
+            assert!(
+                is_ok(&reply) && matches!(reply.get_i32("n"), Ok(n) if n == number),
+                "{reply}"
+            );
+        }
+    }
+    buckets
+}
+
+/// A read of all records: those that came, with their tokens and references.
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    unique: i64,
+    token: Option<CursorToken>,
+    reference: String,
+    /// The id of the bucket that the record was stored in, and the place there.
+    stored_in: (String, u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Query {
+    newest_first: bool,
+    order: WalkOrder,
+    range: TimeRange,
+    now: DateTime,
+}
+
+impl Query {
+    fn walk<const F: usize>(self) -> Walk<Sample<F>> {
+        let longest = longest(Sample::<F>::SPEC, None).unwrap();
+        let live: Live = live(Sample::<F>::SPEC, self.now);
+        Walk::new(vec![key(0)], longest)
+            .newest_first(self.newest_first)
+            .order(self.order)
+            .between(self.range, live)
+    }
+
+    fn all<const F: usize>(self, collection: &Collection) -> Vec<Seen> {
+        let walk = self.walk::<F>();
+        let tokens = walk.has_tokens().then(|| walk.tokens());
+        let records = streamed(collection, walk);
+        let referenced = streamed(collection, self.walk::<F>().with_refs());
+        let in_buckets = streamed(collection, self.walk::<F>().with_buckets());
+        assert_eq!(records.len(), referenced.len());
+        let seen = records.iter().zip(referenced).zip(in_buckets);
+        seen.map(|((placed, referenced), in_bucket)| {
+            assert_eq!(placed.record.unique, referenced.record.record.unique);
+            assert_eq!(placed.record.unique, in_bucket.record.record.unique);
+            Seen {
+                unique: placed.record.unique,
+                token: tokens.map(|tokens| tokens.of(placed)),
+                reference: referenced.record.reference.to_string(),
+                stored_in: (in_bucket.record.bucket.to_string(), in_bucket.record.index),
+            }
+        })
+        .collect()
+    }
+
+    /// Page by page from a token on.
+    fn pages<const F: usize>(
+        self,
+        collection: &Collection,
+        from: Option<&CursorToken>,
+        before: bool,
+        most: usize,
+    ) -> Vec<i64> {
+        let mut seen = Vec::new();
+        let mut token = from.cloned();
+        loop {
+            let walk = self.walk::<F>();
+            let mut walk = match &token {
+                None => walk,
+                Some(token) => walk.from_token(token, before).unwrap(),
+            };
+            let tokens = walk.tokens();
+            let (mut records, mut wanted) = (Vec::new(), 1);
+            loop {
+                let found = collection.find(&walk.find(wanted));
+                for stored in &found {
+                    let ready = walk.take(stored);
+                    assert!(ready.damaged.is_empty(), "{:?}", ready.damaged);
+                    assert_eq!(walk.longer(), None);
+                    records.extend(ready.records);
+                }
+                if found.len() < usize::try_from(wanted).unwrap() {
+                    records.extend(walk.end().records);
+                    break;
+                }
+                if records.len() > most {
+                    break;
+                }
+                wanted *= 2;
+            }
+            let more = records.len() > most;
+            records.truncate(most);
+            seen.extend(records.iter().map(|placed| placed.record.unique));
+            match records.last() {
+                Some(last) if more => token = Some(tokens.of(last)),
+                _ => return seen,
+            }
+        }
+    }
+}
+
+fn streamed<const F: usize, R>(
+    collection: &Collection,
+    mut walk: Walk<Sample<F>, R>,
+) -> Vec<bucket_core::read::Placed<R>> {
+    let mut records = Vec::new();
+    for stored in collection.find(&walk.find(0)) {
+        let ready = walk.take(&stored);
+        assert!(ready.damaged.is_empty(), "{:?}", ready.damaged);
+        assert_eq!(walk.longer(), None);
+        records.extend(ready.records);
+    }
+    records.extend(walk.end().records);
+    records
+}
+
+/// Exact aggregates of the records of a range: how many there are, their values and their times.
+type Figures = (u64, [Option<i64>; 3], [Option<DateTime>; 2], u64);
+
+fn figures<const F: usize>(
+    collection: &Collection,
+    range: TimeRange,
+    now: DateTime,
+) -> Option<Figures> {
+    let live = live_stats(Sample::<F>::SPEC, now);
+    let mut reader = StatsReader::<Sample<F>>::new(key(0), range, None, 0, live).unwrap();
+    for found in projection::find(collection, &reader.plan()) {
+        reader
+            .take(&found)
+            .unwrap_or_else(|error| panic!("{error}: {found:?} {}", reader.plan().projection));
+    }
+    assert_eq!(reader.longer(), None);
+    let totals = reader.finish().unwrap()?;
+    let stats = &totals.stats;
+    Some((
+        totals.count,
+        [
+            stats.value::<i64>(at::MIN),
+            stats.value::<i64>(at::MAX),
+            stats.sum::<i64>(at::SUM),
+        ],
+        [stats.time(at::FIRST_TIME), stats.time(at::LAST_TIME)],
+        stats.count(at::ODD),
+    ))
+}
+
+fn verified<const F: usize>(collection: &Collection, now: DateTime) -> Result<(), TestCaseError> {
+    let mut checker = Checker::<Sample<F>>::new(now);
+    let mut documents = collection.documents();
+    documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+    for document in &documents {
+        checker.take(&raw(document), |_| None);
+    }
+    checker.end();
+    let findings = checker.findings();
+    prop_assert!(findings.is_empty(), "{:?}", findings);
+    let suspicions = checker.suspicions();
+    prop_assert!(suspicions.is_empty(), "{:?}", suspicions);
+    Ok(())
+}
+
+fn check<const F: usize>(
+    (plans, late): (&[Vec<Drawn>], &[Drawn]),
+    masks: &[Vec<bool>],
+    ranges: &[TimeRange],
+    most: usize,
+    now: DateTime,
+) -> Result<(), TestCaseError> {
+    let mut collection = stored::<F>(plans, now);
+    let mut queries = Vec::new();
+    for range in ranges {
+        for newest_first in [false, true] {
+            for order in [WalkOrder::Cursor, WalkOrder::Time] {
+                queries.push(Query {
+                    newest_first,
+                    order,
+                    range: *range,
+                    now,
+                });
+            }
+        }
+    }
+    for (round, mask) in masks.iter().enumerate() {
+        let before: Vec<Vec<Seen>> = queries.iter().map(|it| it.all::<F>(&collection)).collect();
+        let figures_of = |collection: &Collection| {
+            let ranges = ranges.iter();
+            let all = ranges.map(|range| figures::<F>(collection, *range, now));
+            all.collect::<Vec<_>>()
+        };
+        let figures_before = figures_of(&collection);
+        sealed::<F>(&collection, mask, now);
+        merged::<F>(&collection, now);
+        verified::<F>(&collection, now)?;
+        prop_assert_eq!(figures_of(&collection), figures_before);
+        for (query, before) in queries.iter().zip(&before) {
+            let after = query.all::<F>(&collection);
+            prop_assert_eq!(&after, before);
+            let unique: Vec<i64> = before.iter().map(|seen| seen.unique).collect();
+            if query.order == WalkOrder::Time {
+                continue;
+            }
+            prop_assert_eq!(
+                query.pages::<F>(&collection, None, false, most),
+                unique.clone()
+            );
+            // What was read before goes on.
+            for (at, seen) in before.iter().enumerate() {
+                let token = seen.token.as_ref();
+                let forth = query.pages::<F>(&collection, token, false, most);
+                prop_assert_eq!(&forth, &unique[at + 1..]);
+                let mut back = query.pages::<F>(&collection, token, true, most);
+                back.reverse();
+                prop_assert_eq!(&back, &unique[..at]);
+            }
+        }
+        // Late records go to buckets of their own, whatever is merged.
+        let all = Query {
+            newest_first: false,
+            order: WalkOrder::Cursor,
+            range: TimeRange::ALL,
+            now,
+        };
+        let unique = |seen: Vec<Seen>| {
+            let mut unique: Vec<i64> = seen.iter().map(|seen| seen.unique).collect();
+            unique.sort_unstable();
+            unique
+        };
+        let mut expected = unique(all.all::<F>(&collection));
+        let first = 100_000 * (round + 1);
+        let of_key = late
+            .iter()
+            .enumerate()
+            .filter(|(_, drawn)| drawn.device == 0);
+        expected.extend(of_key.map(|(index, _)| i64::try_from(first + index).unwrap()));
+        store_more::<F>(&mut collection, late, first, now);
+        prop_assert_eq!(unique(all.all::<F>(&collection)), expected);
+        verified::<F>(&collection, now)?;
+    }
+    Ok(())
+}
+
+fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    prop::collection::vec(prop::collection::vec(drawn(), 1..20), 1..4)
+}
+
+fn masks() -> impl Strategy<Value = Vec<Vec<bool>>> {
+    let mask = prop::collection::vec(prop::bool::weighted(0.7), 1..12);
+    prop::collection::vec(mask, 1..4)
+}
+
+fn ranges() -> impl Strategy<Value = Vec<TimeRange>> {
+    let bound = || prop::option::weighted(0.7, (-4_000..9_000_i64).prop_map(DateTime::from_millis));
+    let range = (bound(), bound()).prop_map(|bounds| match bounds {
+        (Some(a), Some(b)) => TimeRange::new(Some(a.min(b)), Some(a.max(b))),
+        (a, b) => TimeRange::new(a, b),
+    });
+    let range = prop_oneof![Just(TimeRange::ALL), range];
+    prop::collection::vec(range, 1..3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reads_give_the_same_before_and_after_a_merge(
+        plans in plans(), late in prop::collection::vec(drawn(), 1..12), masks in masks(), ranges in ranges(),
+        most in 1..9_usize,
+    ) {
+        let records = (&*plans, &*late);
+        check::<WINDOW_MERGED>(records, &masks, &ranges, most, NOW)?;
+        check::<WINDOW_BYTES_MERGED>(records, &masks, &ranges, most, NOW)?;
+        check::<WINDOW_MERGED>(records, &masks, &ranges, most, EARLIER)?;
+    }
+}
+
+#[test]
+fn buckets_become_one() {
+    let record = |at: i64| Drawn {
+        device: 0,
+        at,
+        value: 1,
+        level: None,
+        code: String::new(),
+    };
+    let collection = stored::<WINDOW_MERGED>(&[(0..18).map(|n| record(n * 500)).collect()], NOW);
+    assert_eq!(collection.documents().len(), 9);
+    sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+    assert_eq!(merged::<WINDOW_MERGED>(&collection, NOW), 9);
+    let documents = collection.documents();
+    assert_eq!(documents.len(), 3);
+    for document in documents {
+        assert_eq!(document.get_i32("count").unwrap(), 6);
+        let sum = document.get_document("stats").unwrap();
+        assert_eq!(sum.get_i64("sum").unwrap(), 6, "{sum}");
+    }
+}
