@@ -127,27 +127,33 @@ impl Origins {
                 items: u32::try_from(items).ok()?,
             });
         }
-        Self::new(unit, all).filter(|origins| origins.all[0].start == start)
+        Self::new(unit, all).filter(|origins| origins.start() == start)
     }
 
     /// As they are stored.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        let mut end = self.all[0].start.timestamp_millis();
-        let (mut length, mut items) = (0_i64, 0_i64);
+        // Any two dates have a difference in this type.
+        let mut end = i128::from(self.start().timestamp_millis());
+        let (mut length, mut items) = (0, 0);
         for origin in &self.all {
             let (start, next_end) = (
-                origin.start.timestamp_millis(),
-                origin.end.timestamp_millis(),
+                i128::from(origin.start.timestamp_millis()),
+                i128::from(origin.end.timestamp_millis()),
             );
-            let (own_length, own_items) = (next_end - start, i64::from(origin.items));
-            push(&mut bytes, zigzag((start - end).into()));
-            push(&mut bytes, zigzag((own_length - length).into()));
+            let (own_length, own_items) = (next_end - start, i128::from(origin.items));
+            push(&mut bytes, zigzag(start - end));
+            push(&mut bytes, zigzag(own_length - length));
             push(&mut bytes, origin.part.into());
-            push(&mut bytes, zigzag((own_items - items).into()));
+            push(&mut bytes, zigzag(own_items - items));
             (end, length, items) = (next_end, own_length, own_items);
         }
         bytes
+    }
+
+    fn start(&self) -> DateTime {
+        // `new` makes none without origins.
+        self.all.first().map_or(DateTime::MIN, |first| first.start)
     }
 
     /// All of them.
@@ -176,7 +182,7 @@ impl Origins {
     /// Whether a bucket with these items has this start and this end.
     pub(crate) fn spans(&self, start: DateTime, end: DateTime) -> bool {
         let last = self.all.iter().map(|origin| origin.end).max();
-        self.all.first().is_some_and(|first| first.start == start) && last == Some(end)
+        self.start() == start && last == Some(end)
     }
 
     /// The place of the last bucket of a window among them. All that are merged are the first ones of their window.
@@ -194,23 +200,25 @@ impl Origins {
     }
 
     /// The window that an item came from.
-    pub(crate) fn of(&self, index: u32) -> Option<&Origin> {
-        let (_, _, at) = self.at(index)?;
-        self.all.get(at)
+    pub(crate) fn window_of(&self, index: usize) -> Option<(DateTime, DateTime)> {
+        let (_, _, at) = self.at(u32::try_from(index).ok()?)?;
+        let origin = self.all.get(at)?;
+        Some((origin.start, origin.end))
     }
 
     /// The index of an item of the bucket that was at this place.
     pub(crate) fn index_of(&self, place: Place, index: u32) -> Option<u32> {
         let at = self.places.binary_search_by_key(&place, |(of, _)| *of);
         let at = at.ok()?;
-        (index < self.all[at].items).then(|| self.places[at].1 + index)
+        let (origin, (_, first)) = (self.all.get(at)?, self.places.get(at)?);
+        (index < origin.items).then(|| first + index)
     }
 
     fn at(&self, index: u32) -> Option<(Place, u32, usize)> {
         let after = self.places.partition_point(|(_, first)| *first <= index);
         // Of origins without items, the last one: none of them has this item.
         let at = after.checked_sub(1).filter(|_| index < self.items)?;
-        let (place, first) = self.places[at];
+        let (place, first) = *self.places.get(at)?;
         Some((place, first, at))
     }
 }
@@ -270,7 +278,8 @@ mod tests {
                     let place = origin.place(unit);
                     prop_assert_eq!(origins.place_of(at), Some((place, index)));
                     prop_assert_eq!(origins.index_of(place, index), Some(at));
-                    prop_assert_eq!(origins.of(at), Some(origin));
+                    let window = origins.window_of(usize::try_from(at).unwrap());
+                    prop_assert_eq!(window, Some((origin.start, origin.end)));
                     at += 1;
                 }
                 prop_assert_eq!(origins.index_of(origin.place(unit), origin.items), None);

@@ -209,13 +209,8 @@ impl Own {
     /// The window that the item at this index came from: that of the bucket, unless it is merged.
     pub(super) fn window_of(&self, index: usize) -> (DateTime, DateTime) {
         let origins = self.origins.as_ref();
-        let index = u32::try_from(index).ok();
-        let origin = origins
-            .zip(index)
-            .and_then(|(origins, index)| origins.of(index));
-        origin.map_or((self.fields.start, self.fields.end), |origin| {
-            (origin.start, origin.end)
-        })
+        let merged = origins.and_then(|origins| origins.window_of(index));
+        merged.unwrap_or((self.fields.start, self.fields.end))
     }
 
     /// Whether the item at this index, which has this time, is where reads of a span look for it.

@@ -143,14 +143,9 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
     /// The span of time of the bucket that an item was stored in.
     pub(super) fn span_of(&self, index: usize) -> (DateTime, DateTime) {
         let origins = self.reader.origins();
-        let index = u32::try_from(index).ok();
-        let origin = origins
-            .zip(index)
-            .and_then(|(origins, index)| origins.of(index));
+        let merged = origins.and_then(|origins| origins.window_of(index));
         let fields = &self.head.fields;
-        origin.map_or((fields.start, fields.end), |origin| {
-            (origin.start, origin.end)
-        })
+        merged.unwrap_or((fields.start, fields.end))
     }
 
     /// The index of the item that is at this index of the bucket at this place, which may be merged with others.
