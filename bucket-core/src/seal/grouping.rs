@@ -27,8 +27,6 @@ use crate::{
 
 /// A merged bucket has at least this many records, if its span of time has them.
 const ENOUGH: u64 = 1_000;
-/// The most bytes of buckets that become one: the commands have the items of all before and after it.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// When sealed buckets are due to be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +117,6 @@ struct Member {
     id: Bson,
     last: Place,
     items: u64,
-    bytes: usize,
 }
 
 /// What one bucket says of itself.
@@ -208,7 +205,6 @@ impl Grouping {
                 id,
                 last,
                 items: u64::try_from(count).unwrap_or(u64::MAX),
-                bytes: stored.as_bytes().len(),
             },
         ))
     }
@@ -232,27 +228,17 @@ impl Grouping {
         };
         // A bucket inside of a merged one, or in its last window, can be merged with that one only.
         let belongs = place < last || place.time == last.time;
-        let (items, bytes) = self.sum();
-        let fits = bytes.saturating_add(member.bytes) <= MOST_BYTES;
+        let items = self.items();
         let is_enough = items >= ENOUGH || items.saturating_add(member.items) >= 2 * ENOUGH;
-        match (belongs, fits) {
-            (true, true) => self.group.push(member),
-            (true, false) => self.blocked = Some(place.time),
-            (false, true) if !is_enough => self.group.push(member),
-            (false, _) => {
-                self.close_group(items >= ENOUGH);
-                self.group.push(member);
-            }
+        if !belongs && is_enough {
+            self.close_group(items >= ENOUGH);
         }
+        self.group.push(member);
     }
 
-    fn sum(&self) -> (u64, usize) {
-        self.group.iter().fold((0, 0), |(items, bytes), member| {
-            (
-                items.saturating_add(member.items),
-                bytes.saturating_add(member.bytes),
-            )
-        })
+    fn items(&self) -> u64 {
+        let items = self.group.iter().map(|member| member.items);
+        items.fold(0, u64::saturating_add)
     }
 
     /// No more buckets of the slot will come.
@@ -261,7 +247,7 @@ impl Grouping {
             let (_, end) = self.due.slot.span(*slot);
             end <= self.due.until
         });
-        let is_enough = self.sum().0 >= ENOUGH;
+        let is_enough = self.items() >= ENOUGH;
         self.close_group(is_over || is_enough);
         self.blocked = None;
         let ids = std::mem::take(&mut self.undated);

@@ -23,6 +23,9 @@ use crate::{
     stats::{StoredStats, Total},
 };
 
+/// The most bytes of buckets that become one: the commands have the items of all before and after it.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
 /// Statements that make one bucket of several. They are sent in one transaction, and each must match: then every record is in one
 /// bucket at every moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +60,7 @@ struct Slice {
 }
 
 /// Merges these buckets, which come in the order of their places. `None` if they are not what they were when they were put
-/// together, or one of them says too little of its records.
+/// together, if one of them says too little of its records, or if they are too large.
 #[must_use]
 pub fn merge<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Option<Merge> {
     // A damaged bucket stays as it is; `verify` reports it.
@@ -69,6 +72,10 @@ fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merg
     let (Some(first), true) = (stored.first(), stored.len() > 1) else {
         return Ok(None);
     };
+    let bytes: usize = stored.iter().map(|stored| stored.as_bytes().len()).sum();
+    if bytes > MOST_BYTES {
+        return Ok(None);
+    }
     let key = bucket::key_of::<T>(first)?;
     let unit = spec.id_unit();
     let mut slices: Vec<(Place, Slice)> = Vec::new();
