@@ -27,7 +27,7 @@ pub use crate::bucket::header::has_expired;
 pub use self::{
     due::Due,
     expiring::{expire, expired_buckets},
-    grouping::{Grouping, MergeDue, MergeGroup, buckets_to_merge, without_items},
+    grouping::{Grouping, MergeDue, MergeGroup, buckets_to_merge},
     merge::{Merge, dated, merge, merge_commands},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},

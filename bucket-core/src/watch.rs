@@ -9,6 +9,7 @@
 //! | what an update of a sealed bucket is | `sealing` |
 //! | what records were before | `before` |
 //! | what is known of the buckets that changed lately | `known` |
+//! | merges of sealed buckets, which change no record | `merging` |
 //! | what is known of the times of their records | `times` |
 //! | the questions to the server, where an event does not say enough | `head` |
 //! | what is stored at the start, as the first events | `catch_up` |
@@ -26,6 +27,7 @@
 //! | an edit | `update` | each whole, as `items.N`, with `_edits` |
 //! | an edit of a sealed bucket | `update` | all, packed, with `_edits` and `_sealed.edit` |
 //! | sealing, unsealing | `update` | all, with `_sealed` |
+//! | a merge of sealed buckets | `update` of the first one, then `delete` of the others | all, with `_sealed` and `_merged` |
 //! | a mark, a reservation | `update` or `insert` | none |
 //! | a removed bucket | `delete` | none; of the bucket only its `_id` |
 //!
@@ -41,6 +43,7 @@ mod event;
 mod follow;
 mod head;
 mod known;
+mod merging;
 mod position;
 mod queue;
 mod raw_change;

@@ -92,8 +92,8 @@ fn sealed<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime)
     }
 }
 
-/// Merges what is due; returns how many buckets became one.
-fn merged<const F: usize>(collection: &Collection, now: DateTime) -> u64 {
+/// Merges what is due, but for the buckets that the mask leaves out; returns how many buckets became one.
+fn merged<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime) -> u64 {
     let spec = Sample::<F>::SPEC;
     let due = MergeDue::after(spec, 0, now).unwrap();
     let mut documents = collection.documents();
@@ -103,7 +103,12 @@ fn merged<const F: usize>(collection: &Collection, now: DateTime) -> u64 {
     });
     let mut grouping = Grouping::new(spec, due);
     let mut groups = Vec::new();
-    for document in &documents {
+    for (index, document) in documents.iter_mut().enumerate() {
+        let lately = DateTime::from_millis(now.timestamp_millis() + 1);
+        let is_held = !mask[(index * 7 + 3) % mask.len()];
+        if let (true, Ok(sealed)) = (is_held, document.get_document_mut("_sealed")) {
+            sealed.insert("at", lately);
+        }
         groups.extend(grouping.take::<Sample<F>>(&raw(document)));
     }
     groups.extend(grouping.end());
@@ -311,7 +316,7 @@ fn check<const F: usize>(
         };
         let figures_before = figures_of(&collection);
         sealed::<F>(&collection, mask, now);
-        merged::<F>(&collection, now);
+        merged::<F>(&collection, mask, now);
         verified::<F>(&collection, now)?;
         prop_assert_eq!(figures_of(&collection), figures_before);
         for (query, before) in queries.iter().zip(&before) {
@@ -407,7 +412,7 @@ fn buckets_become_one() {
     let collection = stored::<WINDOW_MERGED>(&[(0..18).map(|n| record(n * 500)).collect()], NOW);
     assert_eq!(collection.documents().len(), 9);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
-    assert_eq!(merged::<WINDOW_MERGED>(&collection, NOW), 9);
+    assert_eq!(merged::<WINDOW_MERGED>(&collection, &[true], NOW), 9);
     let documents = collection.documents();
     assert_eq!(documents.len(), 3);
     for document in documents {
@@ -415,4 +420,30 @@ fn buckets_become_one() {
         let sum = document.get_document("stats").unwrap();
         assert_eq!(sum.get_i64("sum").unwrap(), 6, "{sum}");
     }
+}
+
+#[test]
+fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
+    let record = |at: i64| Drawn {
+        device: 0,
+        at,
+        value: 1,
+        level: None,
+        code: String::new(),
+    };
+    let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
+    let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
+    sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+    merged::<WINDOW_MERGED>(&collection, &[true], NOW);
+    let slots = collection.documents().len();
+    // Two windows of the first slot.
+    let late = [record(1_100), record(2_100)];
+    store_more::<WINDOW_MERGED>(&mut collection, &late, 100, NOW);
+    sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+    assert_eq!(collection.documents().len(), slots + 2);
+    // The merged one stays: it was sealed too lately.
+    let first_stays: Vec<bool> = (0..5).map(|at| at != 3).collect();
+    assert_eq!(merged::<WINDOW_MERGED>(&collection, &first_stays, NOW), 0);
+    assert_eq!(merged::<WINDOW_MERGED>(&collection, &[true], NOW), 3);
+    assert_eq!(collection.documents().len(), slots);
 }

@@ -63,6 +63,10 @@ impl<T> BucketId<T> {
         }
     }
 
+    pub(crate) const fn place(&self) -> Place {
+        self.place
+    }
+
     /// The object id, in models with object ids.
     #[must_use]
     pub fn object_id(&self) -> Option<ObjectId> {

@@ -102,7 +102,7 @@ impl Origins {
         (!all.is_empty()).then_some(Self { all, places, items })
     }
 
-    fn from_bytes(unit: TimeUnit, start: DateTime, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(unit: TimeUnit, start: DateTime, bytes: &[u8]) -> Option<Self> {
         let (VERSION, mut bytes) = bytes
             .split_first()
             .map(|(version, rest)| (*version, rest))?
@@ -192,6 +192,11 @@ impl Origins {
             .partition_point(|(place, _)| place.time <= window);
         let (place, _) = self.places.get(after.checked_sub(1)?)?;
         (place.time == window).then_some(*place)
+    }
+
+    /// The places of all.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().map(|(place, _)| *place)
     }
 
     /// The place of the last one.

@@ -30,6 +30,8 @@ pub struct ScanPlan {
     pub sort: Document,
     /// The name of the index.
     pub hint: String,
+    /// The fields that are left out, if not all are read.
+    pub projection: Document,
 }
 
 /// Checks the buckets of a collection as they come.
@@ -117,6 +119,7 @@ impl<T: Record> Checker<T> {
             min: self.after.clone(),
             sort: index_order(T::SPEC),
             hint: T::SPEC.pages_index_name(),
+            projection: Document::new(),
         }
     }
 

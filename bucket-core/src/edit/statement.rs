@@ -10,7 +10,7 @@ use crate::{
         edits::{self, Edits, is_removed},
         packed::{ends, pack},
         record::Record,
-        sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED},
+        sealed::{AT, EDIT, FIRST, LAST, PACKED, PLACES, SEALED},
     },
     codec::raw::{RawWriter, kind::ARRAY},
     model::spec::{BucketSpec, ID_INDEX},
@@ -106,7 +106,11 @@ impl<T: Record> OpenedBucket<'_, T> {
         let left = all.iter().copied().filter(|item| !is_removed(item));
         let packed = ends(T::SPEC, left).and_then(|ends| Some((ends, pack(all.iter().copied())?)));
         match packed {
-            Some((ends, packed)) => Repacked::Columns { packed, ends },
+            Some((ends, packed)) => Repacked::Columns {
+                packed,
+                ends,
+                at: self.since,
+            },
             None => Repacked::Rows(RawWriter::build(|writer| {
                 for (index, item) in all.iter().enumerate() {
                     writer.element(index, item.as_bytes());
@@ -215,6 +219,8 @@ enum Repacked {
     Columns {
         packed: Vec<u8>,
         ends: (DateTime, DateTime),
+        /// Since when it is sealed, if it says so.
+        at: Option<DateTime>,
     },
     /// As the elements of an array.
     Rows(RawDocumentBuf),
@@ -242,11 +248,15 @@ impl Repacked {
         let sealed = writer.begin_document(SEALED);
         if let Self::Columns {
             ends: (first, last),
+            at,
             ..
         } = self
         {
             writer.date(FIRST, first.timestamp_millis());
             writer.date(LAST, last.timestamp_millis());
+            if let Some(at) = at {
+                writer.date(AT, at.timestamp_millis());
+            }
         }
         // A change stream shows only that all items are others.
         let edit = writer.begin_document(EDIT);

@@ -9,6 +9,7 @@ use bson::{Bson, Document, doc};
 use crate::{
     bucket::{
         edits::{self, EDITS},
+        merged::MERGED,
         sealed,
     },
     model::{
@@ -73,6 +74,9 @@ pub(super) fn validator(spec: &BucketSpec) -> Document {
             sealed::SEALED,
             doc! { "bsonType": "object", "properties": ends },
         );
+    }
+    if spec.merge().is_some() {
+        fields.allow(MERGED, of_types(&["binData"]));
     }
     fields.require(spec.items(), items);
     let mut schema = doc! { "title": format!("{TITLE}{FORMAT}") };

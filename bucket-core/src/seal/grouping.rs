@@ -6,7 +6,7 @@
 //! * All buckets of a window that are merged are in one, and they are the first of the window. So whoever opens another bucket
 //!   of that window finds the next part by the merged one, and by the last bucket of the window that is not merged.
 
-use bson::{Bson, DateTime, Document, RawDocument, doc};
+use bson::{Bson, DateTime, RawDocument, doc};
 
 use crate::{
     bucket::{
@@ -69,13 +69,10 @@ pub fn buckets_to_merge(
 ) -> ScanPlan {
     // Also those that are not due yet: the buckets after them in their window stay as well.
     let condition = doc! { spec.names().start: { "$lt": due.until } };
-    super::scan::in_places(spec, key, due.range(range), &condition)
-}
-
-/// What is read of each of them.
-#[must_use]
-pub fn without_items(spec: &BucketSpec) -> Document {
-    doc! { spec.items(): 0 }
+    ScanPlan {
+        projection: doc! { spec.items(): 0 },
+        ..super::scan::in_places(spec, key, due.range(range), &condition)
+    }
 }
 
 /// Buckets that become one, in the order of their places.
@@ -106,7 +103,7 @@ pub struct Grouping {
     /// The key and the slot of the buckets that came last.
     of: Option<(Vec<u8>, DateTime)>,
     group: Vec<Member>,
-    /// A window with a bucket that cannot be merged: later ones of it stay, too.
+    /// The last window of a bucket that cannot be merged: what follows up to there stays, too.
     blocked: Option<i64>,
     undated: Vec<Bson>,
     ready: Vec<MergeGroup>,
@@ -123,8 +120,32 @@ struct Member {
 enum Came {
     Member(Place, Member),
     /// It can be merged once it says since when it is sealed.
-    Undated(Place, Bson),
-    Stays(Place),
+    Undated(Extent, Bson),
+    Stays(Extent),
+}
+
+/// Where the last record of a bucket was stored, and whether it is a merged one.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    last: Place,
+    is_merged: bool,
+}
+
+impl Extent {
+    fn read(spec: &BucketSpec, stored: &RawDocument, place: Place) -> Self {
+        let last = match Origins::read(spec, stored) {
+            Ok(origins) => origins.map(|origins| origins.last()),
+            // It may be anywhere.
+            Err(_) => Some(Place {
+                time: i64::MAX,
+                ..place
+            }),
+        };
+        Self {
+            last: last.unwrap_or(place),
+            is_merged: last.is_some(),
+        }
+    }
 }
 
 impl Grouping {
@@ -161,10 +182,9 @@ impl Grouping {
             self.close();
             self.of = Some(of);
         }
-        let came = self
-            .read(stored, head.place)
-            .unwrap_or(Came::Stays(head.place));
-        self.put(came);
+        let extent = Extent::read(self.spec, stored, head.place);
+        let came = self.read(stored, head.place, extent);
+        self.put(came.unwrap_or(Came::Stays(extent)));
         std::mem::take(&mut self.ready)
     }
 
@@ -174,10 +194,10 @@ impl Grouping {
         std::mem::take(&mut self.ready)
     }
 
-    fn read(&self, stored: &RawDocument, place: Place) -> Result<Came, Damage> {
+    fn read(&self, stored: &RawDocument, place: Place, extent: Extent) -> Result<Came, Damage> {
         let spec = self.spec;
         let Ok(sealed) = stored.get_document(SEALED) else {
-            return Ok(Came::Stays(place));
+            return Ok(Came::Stays(extent));
         };
         let is_elsewhere = [ARCHIVED, EXPIRED]
             .iter()
@@ -185,7 +205,7 @@ impl Grouping {
         let has_ends = sealed.get_datetime(LAST).is_ok();
         let end = bucket::date_field(stored, spec.names().end)?;
         if is_elsewhere || !has_ends || end > self.due.until || !is_plain(spec, stored) {
-            return Ok(Came::Stays(place));
+            return Ok(Came::Stays(extent));
         }
         let id = stored.get(ID).ok().flatten();
         let id = id
@@ -193,17 +213,15 @@ impl Grouping {
             .unwrap_or(Bson::Null);
         match sealed.get_datetime(AT) {
             Ok(at) if at <= self.due.sealed_until => {}
-            Ok(_) => return Ok(Came::Stays(place)),
-            Err(_) => return Ok(Came::Undated(place, id)),
+            Ok(_) => return Ok(Came::Stays(extent)),
+            Err(_) => return Ok(Came::Undated(extent, id)),
         }
-        let origins = Origins::read(spec, stored)?;
-        let last = origins.map_or(place, |origins| origins.last());
         let count = bucket::stored_count(spec, stored)?;
         Ok(Came::Member(
             place,
             Member {
                 id,
-                last,
+                last: extent.last,
                 items: u64::try_from(count).unwrap_or(u64::MAX),
             },
         ))
@@ -211,13 +229,19 @@ impl Grouping {
 
     fn put(&mut self, came: Came) {
         let (place, member) = match came {
-            Came::Member(place, member) if self.blocked != Some(place.time) => (place, member),
-            Came::Member(place, _) | Came::Stays(place) => {
-                self.blocked = Some(place.time);
+            Came::Member(place, member) if self.blocked.is_none_or(|last| last < place.time) => {
+                (place, member)
+            }
+            Came::Member(_, member) => {
+                self.block(member.last);
                 return;
             }
-            Came::Undated(place, id) => {
-                self.blocked = Some(place.time);
+            Came::Stays(extent) => {
+                self.passes(extent);
+                return;
+            }
+            Came::Undated(extent, id) => {
+                self.passes(extent);
                 self.undated.push(id);
                 return;
             }
@@ -234,6 +258,18 @@ impl Grouping {
             self.close_group(items >= ENOUGH);
         }
         self.group.push(member);
+    }
+
+    /// A bucket stays as it is. Merged ones never overlap.
+    fn passes(&mut self, extent: Extent) {
+        if extent.is_merged {
+            self.close_group(self.items() >= ENOUGH);
+        }
+        self.block(extent.last);
+    }
+
+    fn block(&mut self, last: Place) {
+        self.blocked = self.blocked.max(Some(last.time));
     }
 
     fn items(&self) -> u64 {

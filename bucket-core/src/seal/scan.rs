@@ -87,5 +87,6 @@ pub(super) fn in_places(
         min: None,
         sort: index_order(spec),
         hint: spec.pages_index_name(),
+        projection: Document::new(),
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     bucket::{
         bson_damage,
         edits::{EDITS, NUMBER, REMOVED},
+        merged::MERGED,
     },
     codec::raw::{RawWriter, elements, kind::ARRAY},
     error::Damage,
@@ -29,6 +30,8 @@ pub(super) struct Delta<'a> {
     pub(super) changes_fields: bool,
     /// The arrays of attributes that the bucket holds from now on; `None` if the change is not one of whole arrays.
     held: Option<Vec<(&'static str, &'a RawArray)>>,
+    /// The origins of its items, if it has got those of others.
+    pub(super) merged: Option<&'a [u8]>,
 }
 
 /// What an update did to the items of a bucket. Items have their indexes, in ascending order.
@@ -106,8 +109,9 @@ impl<'a> Delta<'a> {
                 _ => whole = None,
             }
         }
-        let count = read.count;
+        let (count, merged) = (read.count, read.merged);
         Ok(Self {
+            merged,
             items: read.items(),
             count,
             times,
@@ -142,12 +146,17 @@ struct Read<'a> {
     count: Option<u32>,
     edited: Option<Marks>,
     sealing: Sealing,
+    merged: Option<&'a [u8]>,
 }
 
 impl<'a> Read<'a> {
     fn field(&mut self, spec: &BucketSpec, path: &str, value: RawBsonRef<'a>) {
         if path == spec.names().count {
             self.count = whole::of_raw(value).and_then(|count| u32::try_from(count).ok());
+        } else if path == MERGED {
+            if let RawBsonRef::Binary(origins) = value {
+                self.merged = Some(origins.bytes);
+            }
         } else if is_at_or_in(path, EDITS) {
             self.edited = self.edited.max(Some(Marks::of(path, value)));
         } else if is_at_or_in(path, spec.items()) {
@@ -167,6 +176,8 @@ impl<'a> Read<'a> {
         self.items.sort_by_key(|(index, _)| *index);
         match (&self.sealing, self.all, self.edited) {
             (Sealing::Same, _, None) => return Items::Same,
+            // The sum of the edits of all.
+            (Sealing::Same, ..) if self.merged.is_some() => return Items::Same,
             (Sealing::Edit(places), Some(all), Some(marks)) => {
                 let items = (0_u32..).zip(all).filter(|(at, _)| places.contains(at));
                 let items: Option<Vec<_>> =

@@ -10,6 +10,7 @@ use super::{
     event::{RecordChange, WatchEvent},
     head::{Head, HeadLookup, OfItems},
     known::{Bucket, Known},
+    merging::{self, Merging},
     position::{Position, Start},
     raw_change::{Kind, RawChange},
     records::{Changes, appended, decoded, edited, is_longer},
@@ -41,6 +42,7 @@ use crate::{
 pub struct Follow<T: Record> {
     key: Option<OfKey<T::Key>>,
     known: Known,
+    merging: Merging,
     position: Position,
     /// When the event happened that the caller had last. What happened at the same time belongs to the same
     /// transaction.
@@ -125,6 +127,7 @@ impl<T: Record> Follow<T> {
         Self {
             key,
             known: Known::default(),
+            merging: Merging::default(),
             resumed: position.last_given(),
             position,
             before: None,
@@ -171,7 +174,9 @@ impl<T: Record> Follow<T> {
 
     /// Nothing has happened up to the event with this token of the server.
     pub fn idle(&mut self, token: &RawDocument) {
-        if self.position.given == 0 {
+        // The first time after a merge, more of its transaction may follow.
+        let is_held = std::mem::take(&mut self.merging.is_held);
+        if self.position.given == 0 && !is_held {
             self.position.rename(token);
         }
     }
@@ -187,12 +192,14 @@ impl<T: Record> Follow<T> {
                 return Taken::Events(self.pass(token, vec![Err(damaged)]));
             }
         };
+        self.merging.come_to(change.time);
         let events = match change.kind {
             Kind::Ended => return Taken::Ended,
             Kind::Other => Ok(Vec::new()),
             _ => self.events(&change, head.as_ref()),
         };
         match events {
+            Ok(_) if self.merging.is_held => Taken::Events(VecDeque::new()),
             Ok(events) => {
                 let placed = self.pass(Some(change.token), events);
                 self.position.time = change.time;
@@ -270,6 +277,7 @@ impl<T: Record> Follow<T> {
         let mut known = self.known.take(bucket.as_str());
         self.learn(&mut known, change, head);
         let read = self.read(&bucket, change, &mut known, head);
+        let fields = known.fields.clone().filter(|_| T::SPEC.merge().is_some());
         let is_asking = matches!(read, Err(Obstacle::Head(_)));
         if is_asking || !matches!(change.kind, Kind::Deleted) {
             self.known.keep(bucket.as_str(), known);
@@ -283,12 +291,22 @@ impl<T: Record> Follow<T> {
             Err(Obstacle::Damage(damage)) => vec![Err(damage)],
         };
         let events = changes.into_iter().map(|of_record| match of_record {
-            Ok(of_record) => Ok(WatchEvent {
-                change: of_record,
-                bucket: bucket.clone(),
-                at: change.at,
-                position: None,
-            }),
+            Ok(of_record) => {
+                let key = bucket.key().ok();
+                let (change_of_record, bucket) = merging::at_origin(
+                    T::SPEC,
+                    of_record,
+                    &bucket,
+                    fields.as_deref(),
+                    key.as_ref(),
+                );
+                Ok(WatchEvent {
+                    change: change_of_record,
+                    bucket,
+                    at: change.at,
+                    position: None,
+                })
+            }
             Err(damage) => Err(DamagedBucket::new(id().to_string(), damage)),
         });
         Ok(events.collect())
@@ -309,6 +327,10 @@ impl<T: Record> Follow<T> {
         // The key of a bucket stays, the attributes that it holds do not.
         let holds = T::SPEC.shared_arrays().next().is_some();
         if holds && (!is_then || known.lost == Some(change.time)) {
+            told.fields = None;
+        }
+        // It may have been merged since.
+        if !is_then && told.is_merged() {
             told.fields = None;
         }
         known.count = known.count.or(told.count);
@@ -355,6 +377,14 @@ impl<T: Record> Follow<T> {
             Kind::Updated(update) => {
                 let unpacked = unpacked(T::SPEC, update)?;
                 let delta = Delta::read(T::SPEC, update, &unpacked)?;
+                if let Some(bytes) = delta.merged {
+                    let fields = known.fields.take();
+                    known.fields = fields.map(|fields| merging::with_origins(&fields, bytes));
+                    let origins = merging::origins(bucket, bytes).zip(key.as_ref());
+                    if let Some((origins, key)) = origins {
+                        self.merging.takes::<T>(key, origins.places());
+                    }
+                }
                 let changes_fields = delta.changes_fields;
                 let changes = self.updated(bucket, key, delta, known, head);
                 let is_asking = matches!(changes, Err(Obstacle::Head(_)));
@@ -363,6 +393,7 @@ impl<T: Record> Follow<T> {
                 }
                 changes
             }
+            Kind::Deleted if self.merging.has_removed(bucket.as_str()) => Ok(Vec::new()),
             Kind::Deleted => {
                 let key = key.or_else(|| known_key::<T>(known));
                 if self.is_other(key.as_ref()) {
@@ -394,7 +425,10 @@ impl<T: Record> Follow<T> {
         known: &mut Bucket,
         head: Option<&Head>,
     ) -> Result<Changes<T>, Obstacle> {
-        let needs_fields = key.is_none() || T::SPEC.shared_arrays().next().is_some();
+        // The record may have come from another bucket.
+        let may_be_merged = T::SPEC.merge().is_some() && matches!(delta.items, Items::Edited(..));
+        let needs_fields =
+            key.is_none() || may_be_merged || T::SPEC.shared_arrays().next().is_some();
         let needs_count = matches!(delta.items, Items::All(_));
         let changes_items = !matches!(delta.items, Items::Same);
         let lacks =

@@ -4,7 +4,7 @@ use bson::{Bson, Document, RawDocumentBuf, Timestamp, doc};
 
 use super::times;
 use crate::{
-    bucket::edits::EDITS,
+    bucket::{edits::EDITS, merged::MERGED},
     model::spec::{BucketSpec, ID},
 };
 
@@ -71,6 +71,9 @@ impl HeadLookup {
 
     fn command(&self, spec: &BucketSpec) -> Document {
         let mut projection = doc! { spec.names().count: 1, EDITS: 1 };
+        if spec.merge().is_some() {
+            projection.extend(doc! { MERGED: 1, spec.names().start: 1 });
+        }
         for key in spec.keys() {
             projection.insert(key.path, 1);
         }

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::times::Times;
 use crate::{
-    bucket::stored_count,
+    bucket::{merged::MERGED, stored_count},
     codec::raw::{RawWriter, elements},
     model::spec::BucketSpec,
 };
@@ -33,7 +33,10 @@ impl Bucket {
     /// What a stored document says, or the parts of it that were read.
     pub(super) fn of(spec: &BucketSpec, stored: &RawDocument) -> Self {
         let is_kept = |name: &str| {
+            // The origins of its items are read with its start.
+            let is_of_merged = name == MERGED || name == spec.names().start;
             spec.keys().iter().any(|key| key.path == name)
+                || (spec.merge().is_some() && is_of_merged)
                 || spec.shared_arrays().any(|array| array.name == name)
         };
         let fields = RawWriter::build(|writer| {
@@ -50,6 +53,12 @@ impl Bucket {
             lost: None,
             times: Times::of(spec, stored),
         }
+    }
+
+    /// Whether others were merged into it, as far as is known.
+    pub(super) fn is_merged(&self) -> bool {
+        let fields = self.fields.as_ref();
+        fields.is_some_and(|fields| !matches!(fields.get(MERGED), Ok(None)))
     }
 }
 

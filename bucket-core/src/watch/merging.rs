@@ -1,0 +1,105 @@
+//! What a merge of sealed buckets shows to those who follow: nothing, because no record changes.
+//!
+//! It is one transaction: first the update of the bucket that has the items from then on, which says where they came from, then
+//! the removals of the others. An event of a record in a merged bucket names the bucket that the record was stored in.
+
+use std::collections::HashSet;
+
+use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, spec::BinarySubtype};
+use foldhash::fast::RandomState;
+
+use super::event::RecordChange;
+use crate::{
+    bucket::{
+        id::{self, BucketId, Place},
+        merged::{MERGED, Origins},
+        record::Record,
+    },
+    codec::raw::{RawWriter, elements},
+    model::spec::BucketSpec,
+};
+
+/// The merges of the transaction that is read.
+#[derive(Debug, Default)]
+pub(super) struct Merging {
+    time: Option<Timestamp>,
+    /// The ids of the buckets that it may have removed.
+    gone: HashSet<String, RandomState>,
+    /// The place to go on from is before it: only its first events say what its others are.
+    pub(super) is_held: bool,
+}
+
+impl Merging {
+    /// An event of this time comes next.
+    pub(super) fn come_to(&mut self, time: Timestamp) {
+        if self.time != Some(time) {
+            *self = Self {
+                time: Some(time),
+                ..Self::default()
+            };
+        }
+        self.is_held = false;
+    }
+
+    /// A bucket has the items of all buckets at these places now.
+    pub(super) fn takes<T: Record>(&mut self, key: &T::Key, places: impl Iterator<Item = Place>) {
+        let gone = places.map(|place| id_at::<T>(key, place));
+        self.gone.extend(gone);
+        self.is_held = true;
+    }
+
+    /// Whether the bucket is in a merged one.
+    pub(super) fn has_removed(&mut self, id: &str) -> bool {
+        let has_removed = self.gone.contains(id);
+        self.is_held |= has_removed;
+        has_removed
+    }
+}
+
+fn id_at<T: Record>(key: &T::Key, place: Place) -> String {
+    let mut id = id::prefix(T::SPEC, key);
+    id::push_place(&mut id, place, T::SPEC.id_unit());
+    id
+}
+
+/// The origins in these bytes, of the bucket with this id.
+pub(super) fn origins<T: Record>(bucket: &BucketId<T>, bytes: &[u8]) -> Option<Origins> {
+    let unit = T::SPEC.id_unit();
+    let start = bucket.place().time.checked_mul(unit.millis())?;
+    Origins::from_bytes(unit, DateTime::from_millis(start), bytes)
+}
+
+/// The fields of a bucket once it has these origins.
+pub(super) fn with_origins(fields: &RawDocument, bytes: &[u8]) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        let others = elements(fields).map_while(Result::ok);
+        for element in others.filter(|element| element.name != MERGED) {
+            writer.raw(element.kind, element.name, element.bytes);
+        }
+        writer.binary(MERGED, BinarySubtype::Generic, bytes);
+    })
+}
+
+/// The same change, with the bucket that the record was stored in, if that is in a merged one now.
+pub(super) fn at_origin<T: Record>(
+    spec: &'static BucketSpec,
+    change: RecordChange<T>,
+    bucket: &BucketId<T>,
+    fields: Option<&RawDocument>,
+    key: Option<&T::Key>,
+) -> (RecordChange<T>, BucketId<T>) {
+    let mut change = change;
+    let origins = fields.and_then(|fields| Origins::read(spec, fields).ok()?);
+    if let (
+        RecordChange::Updated { index, .. } | RecordChange::Removed { index, .. },
+        Some(origins),
+        Some(key),
+    ) = (&mut change, origins, key)
+        && let Some((place, at)) = origins.place_of(*index)
+        && let Some(origin) = BucketId::of_stored(RawBsonRef::String(&id_at::<T>(key, place)))
+    {
+        *index = at;
+        return (change, origin);
+    }
+    (change, bucket.clone())
+}
