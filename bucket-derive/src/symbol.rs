@@ -30,6 +30,7 @@ pub(crate) const COMPRESSION: Symbol = Symbol("compression");
 pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
 pub(crate) const KEEP_STATS: Symbol = Symbol("keep_stats");
 pub(crate) const SEAL_AFTER: Symbol = Symbol("seal_after");
+pub(crate) const MERGE: Symbol = Symbol("merge");
 pub(crate) const ON_CONFLICT: Symbol = Symbol("on_conflict");
 
 pub(crate) const COUNT: Symbol = Symbol("count");
@@ -87,7 +88,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 28] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 29] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -104,6 +105,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 28] = [
     EXPIRE_AFTER,
     KEEP_STATS,
     SEAL_AFTER,
+    MERGE,
     ON_CONFLICT,
     CREATED_AT,
     STATS,

@@ -52,7 +52,8 @@ pub use bucket_core::{
 pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
 #[cfg(feature = "seal")]
 pub use self::seal::{
-    ExpireRecords, Seal, SealReport, Sealer, SealerBuilder, SealerReport, Unseal,
+    ExpireRecords, Merge, MergeReport, Seal, SealReport, Sealer, SealerBuilder, SealerReport,
+    Unseal,
 };
 pub use self::{
     count::CountQuery,

@@ -16,7 +16,8 @@ use crate::{
 };
 
 impl Store {
-    /// The collection for reads; the call begins here, and knows the archive from here on. A collection with a collation is refused, because its
+    /// The collection for reads; the call begins here, and knows from here on the archive, and whether it sees one moment. A
+    /// collection with a collation is refused, because its
     /// indexes do not serve. If it gets one later, reads are slow but correct.
     pub(crate) async fn readable(
         &self,
@@ -24,6 +25,7 @@ impl Store {
         context: &Context,
     ) -> Result<Collection<RawDocumentBuf>> {
         options.begin(context).await?;
+        self.at_one_moment(options, context).await?;
         options.terms.archived = self.archived().cloned();
         let terms = &options.terms;
         if self.cache().lock().is_readable() {

@@ -100,6 +100,7 @@ mod footing;
 mod group;
 pub mod ingest;
 mod models;
+mod moment;
 mod read;
 mod read_setters;
 mod reply;

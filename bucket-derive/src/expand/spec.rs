@@ -40,6 +40,10 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
     let expire_after = option(model.expire_after.map(Literal::u32_unsuffixed));
     let keep_stats = option(model.keep_stats.map(Literal::u32_unsuffixed));
     let seal_after = option(model.seal_after.map(Literal::u32_unsuffixed));
+    let merge = option(model.merge.map(|merge| {
+        let window = window(merge);
+        quote!(#private::Window::#window)
+    }));
     let object_ids = model.object_ids;
     let compression = option(model.compression);
     let unique = option(model.unique().map(|field| field.name.clone()));
@@ -70,7 +74,7 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
                     expire_after: #expire_after,
                     keep_stats: #keep_stats,
                     seal_after: #seal_after,
-                    merge: ::core::option::Option::None,
+                    merge: #merge,
                     object_ids: #object_ids,
                     compression: #compression,
                     inputs: &[#(#inputs),*],
@@ -90,6 +94,18 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
     }
 }
 
+fn window(window: Window) -> TokenStream {
+    match window {
+        Window::Seconds(seconds) => {
+            let seconds = Literal::u32_unsuffixed(seconds);
+            quote!(Seconds(#seconds))
+        }
+        Window::Day => quote!(Day),
+        Window::Week => quote!(Week),
+        Window::Month => quote!(Month),
+    }
+}
+
 fn form(private: &TokenStream, form: Form) -> TokenStream {
     match form {
         Form::Count { capacity } => {
@@ -97,15 +113,7 @@ fn form(private: &TokenStream, form: Form) -> TokenStream {
             quote!(#private::Form::Count { capacity: #capacity })
         }
         Form::Window { window, capacity } => {
-            let window = match window {
-                Window::Seconds(seconds) => {
-                    let seconds = Literal::u32_unsuffixed(seconds);
-                    quote!(Seconds(#seconds))
-                }
-                Window::Day => quote!(Day),
-                Window::Week => quote!(Week),
-                Window::Month => quote!(Month),
-            };
+            let window = self::window(window);
             let capacity = option(capacity.map(Literal::u32_unsuffixed));
             quote! {
                 #private::Form::Window { window: #private::Window::#window, capacity: #capacity }

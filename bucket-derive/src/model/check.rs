@@ -5,6 +5,7 @@ pub(crate) mod attribute_arrays;
 pub(crate) mod field_types;
 pub(crate) mod keep_stats;
 pub(crate) mod key_and_time;
+pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod seal;
 pub(crate) mod serde;

@@ -15,7 +15,7 @@ use crate::{
         serde_names::SerdeStruct,
     },
     symbol::STATS,
-    syntax::crate_path::CratePath,
+    syntax::{crate_path::CratePath, duration::Window},
 };
 
 /// Everything about a record struct that generated code uses.
@@ -36,6 +36,8 @@ pub(crate) struct Model {
     pub(crate) keep_stats: Option<u32>,
     /// In seconds.
     pub(crate) seal_after: Option<u32>,
+    /// Sealed buckets whose windows start in the same of these become one.
+    pub(crate) merge: Option<Window>,
     /// A record replaces the one that is stored under its id.
     pub(crate) replaces: bool,
     pub(crate) own_fields: Vec<OwnField>,

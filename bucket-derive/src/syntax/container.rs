@@ -17,8 +17,8 @@ use crate::{
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
         COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, KEEP_STATS,
-        LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM, SEAL_AFTER,
-        SIZE, START, STATS, WINDOW,
+        LATE, MAX_BYTES, MAX_DURATION, MERGE, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM,
+        SEAL_AFTER, SIZE, START, STATS, WINDOW,
     },
     syntax::{
         attribute_array::ArrayAttr,
@@ -92,6 +92,9 @@ impl ContainerAttrs {
         } else if entry.is(SEAL_AFTER) {
             let value = duration::seal_after(cx, entry);
             self.seal_after.fill(cx, entry, value);
+        } else if entry.is(MERGE) {
+            let value = duration::merge(cx, entry);
+            self.merge.fill(cx, entry, value);
         } else if entry.is(ON_CONFLICT) {
             let value = choice::parse(cx, entry, ON_CONFLICT, &choice::ON_CONFLICT);
             self.on_conflict.fill(cx, entry, value);
@@ -163,6 +166,7 @@ impl ContainerAttrs {
             Some(meant) if meant == EXPIRE_AFTER.as_str() => self.expire_after.presume(entry),
             Some(meant) if meant == KEEP_STATS.as_str() => self.keep_stats.presume(entry),
             Some(meant) if meant == SEAL_AFTER.as_str() => self.seal_after.presume(entry),
+            Some(meant) if meant == MERGE.as_str() => self.merge.presume(entry),
             Some(meant) if meant == ON_CONFLICT.as_str() => self.on_conflict.presume(entry),
             _ => {}
         }

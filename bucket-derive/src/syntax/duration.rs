@@ -4,7 +4,7 @@ use syn::Lit;
 
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{EXPIRE_AFTER, KEEP_STATS, MAX_DURATION, SEAL_AFTER, Symbol, WINDOW},
+    symbol::{EXPIRE_AFTER, KEEP_STATS, MAX_DURATION, MERGE, SEAL_AFTER, Symbol, WINDOW},
     syntax::{entry::Entry, value},
 };
 
@@ -74,7 +74,16 @@ struct Problem {
 
 /// The value of `window = "1h"`.
 pub(crate) fn window(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
-    read(cx, entry, WINDOW, BUCKET, |text| {
+    span(cx, entry, WINDOW)
+}
+
+/// The value of `merge = "week"`.
+pub(crate) fn merge(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
+    span(cx, entry, MERGE)
+}
+
+fn span(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> Option<Window> {
+    read(cx, entry, symbol, BUCKET, |text| {
         if let Some((_, window)) = CALENDAR.iter().find(|(name, _)| *name == text) {
             return Ok(*window);
         }

@@ -16,6 +16,8 @@ mod update;
 
 pub(super) use self::again::passes;
 pub(super) use self::editing::{Editing, Sent};
+#[cfg(feature = "seal")]
+pub(super) use self::transaction::Transaction;
 pub(crate) use self::{correction::Correction, editing::deadline};
 pub use self::{
     delete::Delete, delete_key::DeleteKey, delete_range::DeleteRange, delete_where::DeleteWhere,

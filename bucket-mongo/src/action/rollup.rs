@@ -270,6 +270,17 @@ impl<'a, T: Record> RollupQuery<'a, T> {
 
     async fn run(mut self) -> Result<Rollup<T>> {
         let context = Context::of::<T>("rollup", &self.key);
+        // Of buckets that two steps share, the items are read by a second find.
+        let store = self.buckets.store();
+        let mut moment = store.moment(&mut self.options, &context).await?;
+        let query = RollupQuery {
+            options: self.options.in_moment(moment.as_mut()),
+            ..self
+        };
+        query.read_steps(context).await
+    }
+
+    async fn read_steps(mut self, context: Context) -> Result<Rollup<T>> {
         let steps = RollupSteps::new(self.range, &self.every).map_err(|error| {
             let message = error.to_string();
             Error::new(ErrorKind::InvalidArgument { message }, &context)

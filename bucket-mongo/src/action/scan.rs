@@ -30,6 +30,7 @@ pub(in crate::action) async fn open<'a>(
     // A key field that is an array makes the server sort.
     find.allow_disk_use = Some(true);
     find.batch_size = together;
+    find.projection = (!plan.projection.is_empty()).then_some(plan.projection);
     let failed = |fault| Error::read(fault, context);
     let filter = Document::try_from(plan.filter);
     let filter = filter.map_err(|error| failed(mongodb::error::Error::from(error).into()))?;

@@ -1,14 +1,20 @@
-//! `seal`, `unseal`, `expire_records` and sealers: the items of buckets that take no more records as packed columns, as rows
-//! again, or gone.
+//! `seal`, `unseal`, `expire_records`, `merge` and sealers: the items of buckets that take no more records as packed columns, as
+//! rows again, gone, or in one bucket.
 //!
 //! | piece | file |
 //! | --- | --- |
+//! | what all of them are asked for | `asked` |
 //! | the walk over the buckets, and the commands | `packing` |
+//! | sealed buckets of several windows that become one | `merge`, `merging` |
 //! | a sealer: its settings and its handle | `sealer` |
 //! | the rounds of a sealer | `rounds` |
 //! | who may end a walk, and see how far it is | `watcher` |
-//! | the reports | `seal_report`, `sealer_report` |
+//! | the reports | `seal_report`, `merge_report`, `sealer_report` |
 
+mod asked;
+mod merge;
+mod merge_report;
+mod merging;
 mod packing;
 mod rounds;
 mod seal_report;
@@ -18,18 +24,23 @@ mod watcher;
 
 use std::time::Duration;
 
-use bucket_core::{IntoTimeRange, Record, TimeRange};
+use bucket_core::{IntoTimeRange, Record};
 use mongodb::options::WriteConcern;
 use tracing::Instrument;
 
-use self::packing::{Asked, Packing, What};
+use self::{
+    asked::Asked,
+    packing::{Packing, What},
+};
 pub use self::{
+    merge::Merge,
+    merge_report::MergeReport,
     seal_report::SealReport,
     sealer::{Sealer, SealerBuilder},
     sealer_report::SealerReport,
 };
 use super::ActionFuture;
-use crate::{Buckets, Result, trace, writer::Settings};
+use crate::{Buckets, Result, trace};
 
 impl<T: Record> Buckets<T> {
     /// Packs the items of buckets that take no more records as columns, which take a small part of the space.
@@ -59,7 +70,8 @@ impl<T: Record> Buckets<T> {
     /// ```
     pub fn seal(&self) -> Seal<'_, T> {
         Seal {
-            asked: self.asked(What::Seal(None)),
+            asked: Asked::new(self),
+            after: None,
         }
     }
 
@@ -79,7 +91,7 @@ impl<T: Record> Buckets<T> {
     /// ```
     pub fn unseal(&self) -> Unseal<'_, T> {
         Unseal {
-            asked: self.asked(What::Unseal),
+            asked: Asked::new(self),
         }
     }
 
@@ -111,19 +123,7 @@ impl<T: Record> Buckets<T> {
     /// ```
     pub fn expire_records(&self) -> ExpireRecords<'_, T> {
         ExpireRecords {
-            asked: self.asked(What::Expire),
-        }
-    }
-
-    fn asked(&self, what: What) -> Asked<'_, T> {
-        Asked {
-            buckets: self,
-            what,
-            key: None,
-            range: TimeRange::ALL,
-            is_dry: false,
-            pause: Duration::ZERO,
-            settings: Settings::default(),
+            asked: Asked::new(self),
         }
     }
 }
@@ -133,6 +133,7 @@ impl<T: Record> Buckets<T> {
 #[derive(Debug)]
 pub struct Seal<'a, T: Record> {
     asked: Asked<'a, T>,
+    after: Option<Duration>,
 }
 
 /// Gives sealed buckets their rows back; see [`Buckets::unseal`].
@@ -162,7 +163,7 @@ impl<T: Record> Seal<'_, T> {
     /// }
     /// ```
     pub fn after(mut self, duration: Duration) -> Self {
-        self.asked.what = What::Seal(Some(duration));
+        self.after = Some(duration);
         self
     }
 }
@@ -208,24 +209,30 @@ macro_rules! setters {
                 self
             }
         }
+    )+};
+}
 
+setters!(Seal Unseal ExpireRecords Merge);
+
+macro_rules! packs {
+    ($($builder:ident $name:literal: $what:expr,)+) => {$(
         impl<'a, T: Record> IntoFuture for $builder<'a, T> {
             type Output = Result<SealReport>;
             type IntoFuture = ActionFuture<'a, Self::Output>;
 
             fn into_future(self) -> Self::IntoFuture {
                 let collection = T::SPEC.collection();
-                let span = match self.asked.what {
-                    What::Seal(_) => tracing::debug_span!(target: trace::WRITE, "seal", collection),
-                    What::Unseal => tracing::debug_span!(target: trace::WRITE, "unseal", collection),
-                    What::Expire => {
-                        tracing::debug_span!(target: trace::WRITE, "expire_records", collection)
-                    }
-                };
-                Box::pin(Packing::new(self.asked).run().instrument(span))
+                let span = tracing::debug_span!(target: trace::WRITE, $name, collection);
+                let what: fn(&Self) -> What = $what;
+                let packing = Packing::new(what(&self), self.asked);
+                Box::pin(packing.run().instrument(span))
             }
         }
     )+};
 }
 
-setters!(Seal Unseal ExpireRecords);
+packs! {
+    Seal "seal": |seal| What::Seal(seal.after),
+    Unseal "unseal": |_| What::Unseal,
+    ExpireRecords "expire_records": |_| What::Expire,
+}

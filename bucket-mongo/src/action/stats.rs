@@ -167,7 +167,11 @@ pub(super) async fn read_all<T: Record>(
 ) -> Result<StatsReader<T>> {
     let failed = |kind| Error::new(kind, context);
     let limits = buckets.limits_of(key);
-    let collection = buckets.store().readable(&mut options, context).await?;
+    let store = buckets.store();
+    // A bucket that is merged between two finds would count twice, or never.
+    let mut moment = store.moment(&mut options, context).await?;
+    let mut options = options.in_moment(moment.as_mut());
+    let collection = store.readable(&mut options, context).await?;
     loop {
         let (key, known) = (key.clone(), buckets.longest());
         let live = read::live_stats(T::SPEC, DateTime::now());

@@ -17,6 +17,20 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) terms: Terms,
 }
 
+impl<'a> ReadOptions<'a> {
+    /// The same in this session, if there is one.
+    pub(crate) fn in_moment<'m>(self, moment: Option<&'m mut ClientSession>) -> ReadOptions<'m>
+    where
+        'a: 'm,
+    {
+        let own = self.session.map(|session| -> &'m mut _ { session });
+        ReadOptions {
+            session: moment.or(own),
+            terms: self.terms,
+        }
+    }
+}
+
 impl ReadOptions<'_> {
     /// Before the first command: starts the clock, and refuses terms that the session cannot have. Of no effect
     /// after that.

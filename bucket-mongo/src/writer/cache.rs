@@ -24,6 +24,8 @@ pub(crate) struct SharedCache {
     is_warned_of_kind: AtomicBool,
     /// Whether the warning that its indexes are unknown was logged.
     is_warned_of_indexes: AtomicBool,
+    /// Whether the server reads snapshots.
+    has_moments: AtomicBool,
     /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
     /// The UUID of the collection that the last look of a read has met.
@@ -40,6 +42,15 @@ impl SharedCache {
     pub(crate) fn lock(&self) -> MutexGuard<'_, write::Cache> {
         // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the server is known to read snapshots.
+    pub(crate) fn has_moments(&self) -> bool {
+        self.has_moments.load(Relaxed)
+    }
+
+    pub(crate) fn saw_moments(&self) {
+        self.has_moments.store(true, Relaxed);
     }
 
     /// Whether a call that begins now looks again. All do until one of them has found what it looked for: a look can fail, and

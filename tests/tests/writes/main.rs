@@ -49,6 +49,7 @@ mod late_records;
 mod latest_wins;
 mod manual_trades;
 mod many_parts;
+mod merging;
 mod moves;
 mod moves_given_up;
 mod new_keys;

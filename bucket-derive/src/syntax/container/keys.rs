@@ -39,6 +39,7 @@ pub(crate) struct ContainerAttrs {
     pub(crate) keep_stats: Slot<u32>,
     /// In seconds.
     pub(crate) seal_after: Slot<u32>,
+    pub(crate) merge: Slot<Window>,
     pub(crate) on_conflict: Slot<OnConflict>,
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,

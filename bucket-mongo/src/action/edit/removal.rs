@@ -57,17 +57,25 @@ impl<T: Record> Removal<T> {
     /// One record of each bucket with such records.
     async fn found(&self, editing: &mut Editing<'_, T>) -> Result<Vec<Which>> {
         let mut request = self.request(editing);
-        let database = editing.buckets.store().database();
+        let store = editing.buckets.store();
+        let database = store.database();
         let is_certain = editing.is_certain().await?;
         let context = editing.context().clone();
         let mut options = editing.options().await?;
         let mut own;
         if is_certain {
+            let failed = |fault| Error::read(fault, &context);
             // The primary may show removals that a failover takes back, so the walk sees what a majority has;
             // and for the records of weak writers not less than what the primary has now.
-            options.terms.concern = Some(ReadConcern::majority());
+            // Buckets that are merged meanwhile would be missed without a snapshot, which shows the same.
+            let merges = T::SPEC.merge().is_some()
+                && store.has_moments(&options.terms).await.map_err(failed)?;
+            options.terms.concern = Some(if merges {
+                ReadConcern::snapshot()
+            } else {
+                ReadConcern::majority()
+            });
             options.begin(&context).await?;
-            let failed = |fault| Error::read(fault, &context);
             if options.session.is_none() {
                 let session = database.client().start_session();
                 let begun = options.terms.within(session.into_future()).await;

@@ -35,7 +35,7 @@ const LATE: i32 = 64;
 
 /// The transaction of one edit, in a session of its own: if the call is dropped, nothing of it is left in a session
 /// of the caller.
-pub(super) struct Transaction {
+pub(in crate::action) struct Transaction {
     /// `None` only while it is dropped.
     session: Option<ClientSession>,
     /// The server may hold it open, and its buckets with it.
@@ -64,7 +64,7 @@ fn is_late(error: &mongodb::error::Error) -> bool {
 
 impl Transaction {
     /// A session for transactions; `None` if the server has no transactions.
-    pub(super) async fn new(
+    pub(in crate::action) async fn new(
         (database, collection): (&Database, &'static str),
         write_concern: Option<&WriteConcern>,
         deadline: Instant,
@@ -91,11 +91,11 @@ impl Transaction {
         }))
     }
 
-    pub(super) fn session(&mut self) -> Option<&mut ClientSession> {
+    pub(in crate::action) fn session(&mut self) -> Option<&mut ClientSession> {
         self.session.as_mut()
     }
 
-    pub(super) async fn begin(&mut self) -> Result<()> {
+    pub(in crate::action) async fn begin(&mut self) -> Result<()> {
         let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
         let Some(session) = &mut self.session else {
             return Ok(());
@@ -113,7 +113,7 @@ impl Transaction {
     }
 
     /// Ends the transaction: commits it if all of it went well. `None` if it has to begin again.
-    pub(super) async fn end<R>(&mut self, done: Result<R>) -> Result<Option<R>> {
+    pub(in crate::action) async fn end<R>(&mut self, done: Result<R>) -> Result<Option<R>> {
         let error = match done {
             Ok(done) => {
                 if self.commit().await? {
@@ -142,6 +142,13 @@ impl Transaction {
         }
         sleep(backoff::between(0, PAUSE)).await;
         Ok(None)
+    }
+
+    /// Ends the transaction: nothing of it is stored.
+    #[cfg(feature = "seal")]
+    pub(in crate::action) async fn give_up(&mut self) {
+        // The server may not have heard of it.
+        self.is_open = !self.abort().await;
     }
 
     /// Whether the driver could end the transaction. It says so if the server did not hear of it, too.

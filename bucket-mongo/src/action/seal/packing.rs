@@ -3,7 +3,7 @@
 use std::{mem, time::Duration};
 
 use bucket_core::{
-    DamagedBucket, Record, TimeRange,
+    DamagedBucket, Record,
     check::ScanPlan,
     read::ReadKey,
     seal::{self, Due, SealStatement, Sealing},
@@ -17,9 +17,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{SealReport, seal_report::Done, watcher::Watcher};
+use super::{SealReport, asked::Asked, seal_report::Done, watcher::Watcher};
 use crate::{
-    Buckets, Error, ErrorKind, Result,
+    Error, ErrorKind, Result,
     action::{
         edit::{Editing, Sent, deadline, passes},
         scan,
@@ -27,7 +27,6 @@ use crate::{
     error::{Context, ReadFault},
     read::{ReadOptions, Rows},
     trace,
-    writer::Settings,
 };
 
 /// The most statements of a command.
@@ -38,18 +37,6 @@ const MOST_BYTES: usize = 12 * 1024 * 1024;
 /// The error of a model of which the server removes whole buckets.
 pub(super) const KEEPS_NONE: &str = "this model keeps no statistics for longer than records, and the server removes whole \
     buckets: write `#[bucket(expire_after = \"30d\", keep_stats = \"5y\")]` on the struct";
-
-/// What a call was asked for.
-#[derive(Debug)]
-pub(super) struct Asked<'a, T: Record> {
-    pub(super) buckets: &'a Buckets<T>,
-    pub(super) what: What,
-    pub(super) key: Option<T::Key>,
-    pub(super) range: TimeRange,
-    pub(super) is_dry: bool,
-    pub(super) pause: Duration,
-    pub(super) settings: Settings,
-}
 
 /// What happens to the buckets.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +106,7 @@ pub(super) enum Ended {
 /// A call at work.
 pub(super) struct Packing<'a, T: Record> {
     asked: Asked<'a, T>,
+    what: What,
     context: Context,
     /// When the whole call ends, if it was given a deadline.
     until: Option<Instant>,
@@ -152,8 +140,8 @@ impl Gathered {
 }
 
 impl<'a, T: Record> Packing<'a, T> {
-    pub(super) fn new(asked: Asked<'a, T>) -> Self {
-        let operation = asked.what.operation();
+    pub(super) fn new(what: What, asked: Asked<'a, T>) -> Self {
+        let operation = what.operation();
         let context = match &asked.key {
             Some(key) => Context::of::<T>(operation, key),
             None => Context::of_all::<T>(operation),
@@ -163,17 +151,18 @@ impl<'a, T: Record> Packing<'a, T> {
             context,
             until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
             report: SealReport {
-                done: asked.what.done(),
+                done: what.done(),
                 ..SealReport::default()
             },
             asked,
+            what,
         }
     }
 
     /// Walks to the end.
     pub(super) async fn run(mut self) -> Result<SealReport> {
         self.walk(Watcher::default()).await?;
-        self.trace(self.asked.what.operation());
+        self.trace(self.what.operation());
         Ok(self.report)
     }
 
@@ -331,7 +320,7 @@ impl<'a, T: Record> Packing<'a, T> {
 
     fn task(&self) -> Result<Task> {
         let now = DateTime::now();
-        Ok(match self.asked.what {
+        Ok(match self.what {
             What::Unseal => Task::Unseal,
             What::Expire => Task::Expire(now),
             What::Seal(after) => {

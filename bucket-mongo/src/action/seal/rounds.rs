@@ -12,7 +12,9 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{
-    packing::{self, Asked, Ended, Packing, What},
+    asked::Asked,
+    merging::Merging,
+    packing::{self, Ended, Packing, What},
     watcher::{Totals, Watcher},
 };
 use crate::{Buckets, Error, ErrorKind, Result, backoff, error::Context, trace, writer::Settings};
@@ -112,22 +114,35 @@ impl<T: Record> Rounds<T> {
         let until = DateTime::from_millis(until);
         let what = What::Seal(self.order.after);
         self.sealing = self.walk(what, until, self.sealing).await?;
+        if T::SPEC.merge().is_some() {
+            self.merge().await?;
+        }
         Ok(())
+    }
+
+    /// Merges what has been sealed for long enough, also what came late: the walk reads no items.
+    async fn merge(&self) -> Result<()> {
+        let mut merging = Merging::new(None, self.asked(TimeRange::ALL));
+        let watcher = Watcher::new(self.stop.clone(), &self.totals);
+        merging.walk(watcher).await?;
+        merging.trace("sealer");
+        Ok(())
+    }
+
+    fn asked(&self, range: TimeRange) -> Asked<'_, T> {
+        Asked {
+            range,
+            pause: self.order.pause,
+            settings: self.order.settings.clone(),
+            ..Asked::new(&self.order.buckets)
+        }
     }
 
     /// Walks over the buckets that have not been looked at since they were due. Everything that is due until `until` is
     /// among them.
     async fn walk(&self, what: What, until: DateTime, mut progress: Progress) -> Result<Progress> {
         let range = progress.range::<T>();
-        let mut packing = Packing::new(Asked {
-            buckets: &self.order.buckets,
-            what,
-            key: None,
-            range,
-            is_dry: false,
-            pause: self.order.pause,
-            settings: self.order.settings.clone(),
-        });
+        let mut packing = Packing::new(what, self.asked(range));
         let watcher = Watcher::new(self.stop.clone(), &self.totals);
         let ended = packing.walk(watcher).await?;
         packing.trace("sealer");
@@ -148,12 +163,13 @@ impl<T: Record> Rounds<T> {
 
     fn end(&self, ended: Result<()>) {
         let mut sums = self.totals.lock();
-        let (round, expiring) = (
+        let (round, expiring, merging) = (
             std::mem::take(&mut sums.round),
             std::mem::take(&mut sums.expiring),
+            std::mem::take(&mut sums.merging),
         );
         let report = &mut sums.ended;
-        report.add(&round, &expiring);
+        report.add(&round, &expiring, &merging);
         report.rounds += 1;
         report.failed_rounds += u64::from(ended.is_err());
         report.last_error = ended.err();

@@ -39,7 +39,8 @@ pub struct SealerBuilder<T: Record> {
 }
 
 impl<T: Record> Buckets<T> {
-    /// Builds a sealer: a task that [seals](Self::seal) what becomes due, until it is stopped.
+    /// Builds a sealer: a task that [seals](Self::seal) what becomes due, until it is stopped, and [merges](Self::merge) what it
+    /// has sealed in a model with `merge`.
     ///
     /// Several processes may have one each. They need no leader: a statement seals only what no other has sealed, and a
     /// sealer that meets another one at its work leaves the rest of the round to it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{SealReport, seal_report::Done};
+use super::{MergeReport, SealReport, seal_report::Done};
 use crate::Error;
 
 /// What a [`Sealer`](super::Sealer) has done since its start.
@@ -21,6 +21,8 @@ pub struct SealerReport {
     /// Of which buckets the records were removed because they have expired
     /// ([`expire_records`](super::SealerBuilder::expire_records)).
     pub expired: SealReport,
+    /// What was merged, in a model with `merge`.
+    pub merged: MergeReport,
     /// The number of rounds that have ended, with those that failed.
     pub rounds: u64,
     /// The number of rounds that ended with an error. The round after it takes what was left.
@@ -30,8 +32,9 @@ pub struct SealerReport {
 }
 
 impl SealerReport {
-    /// Adds what a round has sealed, and of which buckets the records have expired.
-    pub(super) fn add(&mut self, sealed: &SealReport, expired: &SealReport) {
+    /// Adds what a round has sealed, of which buckets the records have expired, and what it has merged.
+    pub(super) fn add(&mut self, sealed: &SealReport, expired: &SealReport, merged: &MergeReport) {
+        self.merged.adds(merged);
         self.sealed.adds(sealed);
         self.expired.adds(expired);
         self.expired.done = Done::Expired;
@@ -51,6 +54,7 @@ impl fmt::Display for SealerReport {
         let Self {
             sealed,
             expired,
+            merged,
             rounds,
             failed_rounds,
             last_error,
@@ -58,6 +62,9 @@ impl fmt::Display for SealerReport {
         write!(f, "{sealed}; ")?;
         if expired.buckets > 0 {
             write!(f, "{expired}; ")?;
+        }
+        if merged.buckets > 0 {
+            write!(f, "{merged}; ")?;
         }
         write!(f, "{rounds} rounds")?;
         if *failed_rounds > 0 {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{SealReport, SealerReport, seal_report::Done};
+use super::{MergeReport, SealReport, SealerReport, seal_report::Done};
 
 /// The owner of a walk, if it has one that may end it.
 #[derive(Debug, Default)]
@@ -44,6 +44,13 @@ impl<'w> Watcher<'w> {
             }
         }
     }
+
+    /// A transaction of merges has ended, and this is the report since the begin of the walk.
+    pub(super) fn merged(&self, report: &MergeReport) {
+        if let Some((_, totals)) = &self.owner {
+            totals.lock().merging = report.clone();
+        }
+    }
 }
 
 /// What a sealer has done so far.
@@ -54,9 +61,10 @@ pub(super) struct Totals(Mutex<Sums>);
 pub(super) struct Sums {
     /// Of the rounds that have ended.
     pub(super) ended: SealerReport,
-    /// Of the round at work: what it has sealed, and of which buckets the records have expired.
+    /// Of the round at work: what it has sealed, of which buckets the records have expired, and what it has merged.
     pub(super) round: SealReport,
     pub(super) expiring: SealReport,
+    pub(super) merging: MergeReport,
 }
 
 impl Totals {
@@ -69,7 +77,7 @@ impl Totals {
     pub(super) fn report(&self) -> SealerReport {
         let sums = self.lock();
         let mut report = sums.ended.clone();
-        report.add(&sums.round, &sums.expiring);
+        report.add(&sums.round, &sums.expiring, &sums.merging);
         report
     }
 }

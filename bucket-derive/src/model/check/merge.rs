@@ -1,0 +1,70 @@
+//! Rules about models whose sealed buckets are merged.
+
+use crate::{
+    diagnostics::Diagnostics,
+    model::{Model, form::Form},
+    symbol::{KEEP_STATS, MERGE, OBJECT_IDS, SEAL_AFTER, WINDOW},
+    syntax::{container::ContainerAttrs, duration::Window},
+};
+
+pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) {
+    let Some(given) = attrs.merge.given() else {
+        return;
+    };
+    if attrs.seal_after.given().is_none() {
+        let message = format!(
+            "`{MERGE}` makes one of several sealed buckets, and those of this model stay rows"
+        );
+        let help = format!("add `{SEAL_AFTER} = \"7d\"`, or remove `{MERGE}`");
+        cx.error(given, message, help);
+    }
+    let Form::Window { window, .. } = model.form else {
+        if attrs.window.given().is_none() {
+            let message = format!(
+                "`{MERGE}` makes one bucket of several windows, and the buckets of this model have none"
+            );
+            let help = format!("add `{WINDOW} = \"1h\"`, or remove `{MERGE}`");
+            cx.error(given, message, help);
+        }
+        return;
+    };
+    if model.object_ids {
+        let message = format!(
+            "`{MERGE}` makes one bucket of several, and only the ids of the library say where its records were"
+        );
+        let help = format!("remove `{MERGE}`, or `{OBJECT_IDS}`");
+        cx.error(given, message, help);
+    }
+    if model.keep_stats.is_some() {
+        let message = format!(
+            "`{KEEP_STATS}` keeps the statistics of each window, and a merged bucket has those of all its records only"
+        );
+        let help = format!("remove `{MERGE}`, or `{KEEP_STATS}`");
+        cx.error(given, message, help);
+    }
+    if let Some(merge) = model.merge
+        && shortest(merge) <= longest(window)
+    {
+        let message = format!("`{MERGE}` is not longer than `{WINDOW}`: nothing is merged");
+        let help = format!("make `{MERGE}` longer, or remove it");
+        cx.error(given, message, help);
+    }
+}
+
+/// The length of the shortest one, in seconds.
+const fn shortest(window: Window) -> u32 {
+    match window {
+        Window::Month => 28 * 86_400,
+        other => longest(other),
+    }
+}
+
+/// The length of the longest one, in seconds.
+const fn longest(window: Window) -> u32 {
+    match window {
+        Window::Seconds(seconds) => seconds,
+        Window::Day => 86_400,
+        Window::Week => 7 * 86_400,
+        Window::Month => 31 * 86_400,
+    }
+}

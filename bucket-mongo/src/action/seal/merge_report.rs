@@ -1,0 +1,78 @@
+//! What a merge has done.
+
+use std::fmt;
+
+/// What [`merge`](crate::Buckets::merge) has done, or would do.
+///
+/// ```
+/// fn average(report: &bucket_mongo::MergeReport) -> u64 {
+///     report.records.checked_div(report.merged).unwrap_or_default()
+/// }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MergeReport {
+    /// The number of sealed buckets that became one with others.
+    pub buckets: u64,
+    /// The number of buckets that they became.
+    pub merged: u64,
+    /// The number of their records, with the marks of removed ones.
+    pub records: u64,
+    /// The size of the buckets before, in bytes of BSON.
+    pub bytes_before: u64,
+    /// Their size after.
+    pub bytes_after: u64,
+    /// The number of buckets that stay as they are although others are next to them: together they have more than 4 MB, or
+    /// one of them is damaged or lacks an aggregate ([`verify`](crate::Buckets::verify) says which).
+    pub stay: u64,
+    /// The number of buckets that another writer changed meanwhile: another call takes them.
+    pub changed: u64,
+    /// The number of sealed buckets that did not say since when they are sealed, and do now. A later call merges them.
+    pub dated: u64,
+}
+
+impl MergeReport {
+    /// Adds what another walk has done.
+    pub(super) fn adds(&mut self, walk: &Self) {
+        self.buckets += walk.buckets;
+        self.merged += walk.merged;
+        self.records += walk.records;
+        self.bytes_before += walk.bytes_before;
+        self.bytes_after += walk.bytes_after;
+        self.changed += walk.changed;
+        self.dated += walk.dated;
+        // Each walk meets those that stay.
+        self.stay = walk.stay;
+    }
+}
+
+impl fmt::Display for MergeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            buckets,
+            merged,
+            records,
+            bytes_before,
+            bytes_after,
+            stay,
+            changed,
+            dated,
+        } = self;
+        write!(
+            f,
+            "merged {buckets} buckets with {records} records into {merged}: from {bytes_before} bytes to {bytes_after}"
+        )?;
+        let rest = [
+            (stay, "stay as they are"),
+            (changed, "were changed by others meanwhile"),
+            (
+                dated,
+                "say now since when they are sealed, and are merged later",
+            ),
+        ];
+        for (count, what) in rest.into_iter().filter(|(count, _)| **count > 0) {
+            write!(f, "; {count} {what}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,352 @@
+//! The walk over sealed buckets that become one, and its transactions.
+
+use std::{mem, time::Duration};
+
+use bucket_core::{
+    Record,
+    read::ReadKey,
+    seal::{self, Grouping, MergeDue, MergeGroup},
+};
+use mongodb::{
+    bson::{self, DateTime, Document, RawDocumentBuf, doc},
+    options::{ReadConcern, ReadPreference, SelectionCriteria},
+};
+use tokio::{
+    select,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{MergeReport, asked::Asked, packing::Ended, watcher::Watcher};
+use crate::{
+    Error, ErrorKind, Result,
+    action::{
+        edit::{Editing, Sent, Transaction, deadline, passes},
+        scan,
+    },
+    error::{Context, ReadFault},
+    read::{ReadOptions, Rows},
+    trace,
+    writer::Settings,
+};
+
+/// How long buckets have been sealed before they are merged, if the call does not say it.
+const SETTLED: Duration = Duration::from_secs(3_600);
+/// The most merges of a transaction, and the most bytes of their buckets: it keeps what it changes in memory, and others from it.
+const TOGETHER: usize = 50;
+const MOST_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The error of a model whose sealed buckets stay what they are.
+pub(super) const MERGES_NONE: &str = "the sealed buckets of this model stay what they are: write \
+    `#[bucket(window = \"1h\", seal_after = \"1d\", merge = \"week\")]` on the struct";
+const TAKES_NONE: &str = "merging buckets needs transactions and reads of a snapshot: a replica set or a sharded cluster with \
+    MongoDB 5.0 or later";
+
+/// A call at work.
+pub(super) struct Merging<'a, T: Record> {
+    asked: Asked<'a, T>,
+    settled: Option<Duration>,
+    context: Context,
+    /// When the whole call ends, if it was given a deadline.
+    until: Option<Instant>,
+    report: MergeReport,
+    /// What the next transaction merges.
+    ready: Vec<seal::Merge>,
+}
+
+impl<'a, T: Record> Merging<'a, T> {
+    pub(super) fn new(settled: Option<Duration>, asked: Asked<'a, T>) -> Self {
+        let context = match &asked.key {
+            Some(key) => Context::of::<T>("merge", key),
+            None => Context::of_all::<T>("merge"),
+        };
+        let deadline = asked.settings.deadline;
+        Self {
+            context,
+            until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
+            report: MergeReport::default(),
+            ready: Vec::new(),
+            settled,
+            asked,
+        }
+    }
+
+    /// Walks to the end.
+    pub(super) async fn run(mut self) -> Result<MergeReport> {
+        self.walk(Watcher::default()).await?;
+        self.trace("merge");
+        Ok(self.report)
+    }
+
+    /// Walks until the end, or until the watcher stops it: never between the begin of a transaction and its end.
+    pub(super) async fn walk(&mut self, mut watcher: Watcher<'_>) -> Result<Ended> {
+        if self.asked.range.is_reversed() {
+            return Err(self.invalid("the time range ends before it starts"));
+        }
+        let settled = self.settled.unwrap_or(SETTLED).as_millis();
+        let settled = i64::try_from(settled).unwrap_or(i64::MAX);
+        let due = MergeDue::after(T::SPEC, settled, DateTime::now());
+        let due = due.ok_or_else(|| self.invalid(MERGES_NONE))?;
+        self.check_server().await?;
+        // Until when it begins again after errors that pass; `None` since a bucket has come.
+        let mut patience = None;
+        loop {
+            match self.pass(due, &mut watcher, &mut patience).await? {
+                Ok(ended) => return Ok(ended),
+                Err(error) => {
+                    let until = *patience.get_or_insert_with(|| self.patience());
+                    select! {
+                        () = watcher.stopped() => return Ok(Ended::Stopped),
+                        passed = passes(error, until) => passed?,
+                    }
+                    self.forget_what_comes_again();
+                }
+            }
+        }
+    }
+
+    /// Refuses a server on which reads could miss what is merged.
+    async fn check_server(&self) -> Result<()> {
+        let mut options = ReadOptions::default();
+        options.terms.deadline = Some(self.patience().saturating_duration_since(Instant::now()));
+        options.begin(&self.context).await?;
+        let store = self.asked.buckets.store();
+        loop {
+            match store.has_moments(&options.terms).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(self.invalid(TAKES_NONE)),
+                Err(fault) => {
+                    passes(Error::read(fault, &self.context), self.patience()).await?;
+                }
+            }
+        }
+    }
+
+    /// A pass that begins again meets those buckets once more of which nothing was changed.
+    fn forget_what_comes_again(&mut self) {
+        self.ready.clear();
+        self.report.stay = 0;
+        if self.asked.is_dry {
+            self.report = MergeReport::default();
+        }
+    }
+
+    /// Until when a read is tried, or a transaction.
+    fn patience(&self) -> Instant {
+        let own = || deadline(self.asked.buckets, &self.asked.settings);
+        self.until.unwrap_or_else(own)
+    }
+
+    /// Takes all buckets from the beginning; the inner error is that of a read.
+    async fn pass(
+        &mut self,
+        due: MergeDue,
+        watcher: &mut Watcher<'_>,
+        patience: &mut Option<Instant>,
+    ) -> Result<Result<Ended>> {
+        let longest = self.asked.buckets.store().deadline();
+        let opened = select! {
+            () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
+            opened = timeout(longest, self.open(&due)) => opened,
+        };
+        let late = || Error::read(ReadFault::Late, &self.context);
+        let mut rows = match opened.unwrap_or_else(|_| Err(late())) {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut grouping = Grouping::new(T::SPEC, due);
+        loop {
+            let next = select! {
+                () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
+                next = timeout(longest, rows.next(&|_| 0)) => next.unwrap_or(Err(ReadFault::Late)),
+            };
+            let (groups, is_end) = match next {
+                Ok(Some(stored)) => (grouping.take::<T>(stored), false),
+                Ok(None) => (grouping.end(), true),
+                Err(fault) => return Ok(Err(Error::read(fault, &self.context))),
+            };
+            *patience = None;
+            for group in groups {
+                self.take(&group).await?;
+                if self.is_full() {
+                    self.send().await?;
+                    watcher.merged(&self.report);
+                    select! {
+                        () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
+                        () = sleep(self.asked.pause) => {}
+                    }
+                }
+            }
+            if is_end {
+                self.send().await?;
+                watcher.merged(&self.report);
+                return Ok(Ok(Ended::Whole));
+            }
+        }
+    }
+
+    async fn open<'r>(&self, due: &MergeDue) -> Result<Rows<'r>> {
+        let Asked { key, range, .. } = &self.asked;
+        let key = key.as_ref().map(ReadKey::of::<T>);
+        let plan = seal::buckets_to_merge(T::SPEC, key.as_ref(), *range, due);
+        let mut options = ReadOptions::default();
+        // The statements match what the primary has.
+        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+        options.terms.criteria = Some(primary);
+        options.terms.concern = Some(ReadConcern::local());
+        options.terms.deadline = self.until.map(|until| until - Instant::now());
+        let store = self.asked.buckets.store();
+        let collection = store.readable(&mut options, &self.context).await?;
+        options.terms.archived = None;
+        scan::open(&collection, plan, None, options, &self.context).await
+    }
+
+    /// Reads the buckets of a group, and packs what they become.
+    async fn take(&mut self, group: &MergeGroup) -> Result<()> {
+        let buckets = u64::try_from(group.ids.len()).unwrap_or(u64::MAX);
+        let now = DateTime::now();
+        let found = self.editing()?.read(group.find(T::SPEC)).await?;
+        if group.undated {
+            let dated = found.iter().filter_map(|stored| seal::dated(stored, now));
+            return self.date(dated.collect()).await;
+        }
+        match seal::merge::<T>(&found, now) {
+            Some(merge) => self.ready.push(merge),
+            None => self.report.stay += buckets,
+        }
+        Ok(())
+    }
+
+    /// Lets buckets say since when they are sealed.
+    async fn date(&mut self, updates: Vec<Document>) -> Result<()> {
+        let number = updates.len();
+        if number == 0 {
+            return Ok(());
+        }
+        if self.asked.is_dry {
+            self.report.dated += u64::try_from(number).unwrap_or(u64::MAX);
+            return Ok(());
+        }
+        let command = doc! {
+            "update": T::SPEC.collection(), "ordered": false, "updates": updates,
+        };
+        let invalid = |source: bson::error::Error| self.invalid(&source.to_string());
+        let command = RawDocumentBuf::try_from(&command).map_err(invalid)?;
+        if let Sent::Made(made) = self.editing()?.send(command, number).await? {
+            self.report.dated += made;
+        }
+        Ok(())
+    }
+
+    /// Whether the next transaction has enough to do.
+    fn is_full(&self) -> bool {
+        let bytes: u64 = self.ready.iter().map(|merge| merge.before).sum();
+        self.ready.len() >= TOGETHER || bytes >= MOST_BYTES
+    }
+
+    /// Merges what is ready. If other writers have changed one of the buckets, the others are merged without those.
+    async fn send(&mut self) -> Result<()> {
+        let ready = mem::take(&mut self.ready);
+        if ready.is_empty() {
+            return Ok(());
+        }
+        if self.asked.is_dry || self.is_made(&ready).await? {
+            for merge in &ready {
+                self.count(merge);
+            }
+        } else if let [merge] = ready.as_slice() {
+            self.report.changed += merge.buckets;
+        } else {
+            for merge in ready {
+                if self.is_made(std::slice::from_ref(&merge)).await? {
+                    self.count(&merge);
+                } else {
+                    self.report.changed += merge.buckets;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, merge: &seal::Merge) {
+        let report = &mut self.report;
+        report.buckets += merge.buckets;
+        report.merged += 1;
+        report.records += merge.records;
+        report.bytes_before += merge.before;
+        report.bytes_after += merge.after;
+    }
+
+    /// Makes these merges in one transaction. Returns false if another writer has changed one of the buckets: then nothing is
+    /// changed.
+    async fn is_made(&self, merges: &[seal::Merge]) -> Result<bool> {
+        let buckets = self.asked.buckets;
+        let (store, concern) = (buckets.store(), self.asked.settings.write_concern.as_ref());
+        let concern = concern.unwrap_or(store.write_concern());
+        let place = (store.database(), T::SPEC.collection());
+        let deadline = self.patience();
+        let transaction =
+            Transaction::new(place, Some(concern), deadline, self.context.clone()).await?;
+        let mut transaction = transaction.ok_or_else(|| self.invalid(TAKES_NONE))?;
+        loop {
+            transaction.begin().await?;
+            let commands = seal::merge_commands(T::SPEC, merges);
+            let sent = self.sent_in(&mut transaction, commands).await;
+            if matches!(sent, Ok(false)) {
+                transaction.give_up().await;
+                return Ok(false);
+            }
+            if let Some(made) = transaction.end(sent).await? {
+                return Ok(made);
+            }
+        }
+    }
+
+    /// Whether each statement has changed its bucket.
+    async fn sent_in(
+        &self,
+        transaction: &mut Transaction,
+        commands: [(RawDocumentBuf, usize); 2],
+    ) -> Result<bool> {
+        let (buckets, context) = (self.asked.buckets, self.context.clone());
+        let session = transaction.session();
+        let editing = Editing::new(buckets, session, &Settings::default(), context)?;
+        let mut editing = editing.until(self.patience());
+        for (command, statements) in commands {
+            let sent = editing.send(command, statements).await?;
+            let made = match sent {
+                Sent::Made(made) => usize::try_from(made).unwrap_or(usize::MAX),
+                Sent::Lost => 0,
+            };
+            if made != statements {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn editing(&self) -> Result<Editing<'a, T>> {
+        let (buckets, context) = (self.asked.buckets, self.context.clone());
+        let editing = Editing::new(buckets, None, &self.asked.settings, context)?;
+        Ok(editing.until(self.patience()))
+    }
+
+    /// The event that ends a call, or a round of a sealer.
+    pub(super) fn trace(&self, operation: &str) {
+        let MergeReport {
+            buckets,
+            merged,
+            records,
+            stay,
+            changed,
+            ..
+        } = self.report;
+        tracing::debug!(
+            target: trace::WRITE, buckets, merged, records, stay, missed = changed, "{operation}"
+        );
+    }
+
+    fn invalid(&self, message: &str) -> Error {
+        let message = message.to_owned();
+        Error::new(ErrorKind::InvalidArgument { message }, &self.context)
+    }
+}
