@@ -67,8 +67,8 @@ fn in_copy(path: &str) -> String {
     format!("{DOCUMENT}.{path}")
 }
 
-/// Whether a copy that was read by [`copies_of_key`] is one of a bucket of the key. The key fields decide; if they
-/// cannot be read, the id does.
+/// Whether a copy that was read by [`copies_of_key`] is one of a bucket of the key, as its key fields or its id say: if another
+/// tool has changed the fields, the records are those of the key in the id.
 ///
 /// ```
 /// # use bson::RawDocument;
@@ -80,8 +80,9 @@ fn in_copy(path: &str) -> String {
 #[must_use]
 pub fn is_copy_of_key<T: Record>(copy: &RawDocument, key: &T::Key) -> bool {
     let stored = copied_document(copy);
-    if let Some(Ok(own)) = stored.map(key_of::<T>) {
-        return own == *key;
+    let own = stored.and_then(|stored| key_of::<T>(stored).ok());
+    if own.as_ref() == Some(key) {
+        return true;
     }
     let prefix = id::prefix(T::SPEC, key);
     let of_copy = copy.get_document(ID).ok();
@@ -90,8 +91,8 @@ pub fn is_copy_of_key<T: Record>(copy: &RawDocument, key: &T::Key) -> bool {
         Some(RawBsonRef::String(text)) if text.starts_with(&prefix) => {
             id::is_of_key(T::SPEC, text, &prefix)
         }
-        // Then it was found by its key fields, as the server compares them.
-        _ => true,
+        // If they cannot be read, it was found by its key fields, as the server compares them.
+        _ => own.is_none(),
     }
 }
 

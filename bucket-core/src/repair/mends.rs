@@ -38,6 +38,10 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
+    // Before anything is read: a bucket can have one of each item.
+    if has_no_mend(problem) {
+        return None;
+    }
     if matches!(problem, Problem::OpenSealed) {
         return closing::<T>(stored, limits);
     }
@@ -56,7 +60,7 @@ pub(super) fn of<T: Record>(
         Problem::Bytes { expected, .. } => bucket.bytes(*expected),
         Problem::NotMarked { mark } | Problem::OpenLate { mark } => Changes::one(mark, true),
         Problem::RemovedEarly { .. } | Problem::RemovedLate { .. } => bucket.age(now),
-        Problem::AttributeForm { index, array } => bucket.array(*index, array),
+        Problem::AttributeForm { index, array } => bucket.array(index.is_some(), array),
         Problem::Id { .. } | Problem::Window { .. } => bucket.start::<T>(),
         Problem::Outside { .. } => bucket.end_of_records(),
         Problem::LongSpan { end, .. } => {
@@ -68,26 +72,46 @@ pub(super) fn of<T: Record>(
             }
         }
         Problem::Field { path, .. } => bucket.field::<T>(path, now),
-        // Only a person knows what was there, or nothing has to be done.
+        _ => None,
+    }
+}
+
+/// Whether only a person knows what was there, or nothing has to be done.
+const fn has_no_mend(problem: &Problem) -> bool {
+    matches!(
+        problem,
         Problem::Malformed { .. }
-        | Problem::Packed { .. }
-        | Problem::Sealed { .. }
-        | Problem::OtherType { .. }
-        | Problem::Key { .. }
-        | Problem::Item { .. }
-        | Problem::Attribute { .. }
-        | Problem::RepeatedId { .. }
-        | Problem::OverCapacity { .. }
-        | Problem::Empty
-        | Problem::MarkedWithRoom { .. }
-        | Problem::Gap { .. }
-        | Problem::RoomBefore { .. }
-        | Problem::OpenBefore { .. }
-        | Problem::OpenSealed
-        | Problem::TwoOpen { .. }
-        | Problem::SamePlace { .. }
-        | Problem::SharedId { .. }
-        | Problem::Position { .. } => None,
+            | Problem::Packed { .. }
+            | Problem::Sealed { .. }
+            | Problem::OtherType { .. }
+            | Problem::Key { .. }
+            | Problem::Item { .. }
+            | Problem::Attribute { .. }
+            | Problem::RepeatedId { .. }
+            | Problem::OverCapacity { .. }
+            | Problem::Empty
+            | Problem::MarkedWithRoom { .. }
+            | Problem::Gap { .. }
+            | Problem::RoomBefore { .. }
+            | Problem::OpenBefore { .. }
+            | Problem::TwoOpen { .. }
+            | Problem::SamePlace { .. }
+            | Problem::SharedId { .. }
+            | Problem::Position { .. }
+    )
+}
+
+/// Whether one mend is for both problems.
+pub(super) fn are_mended_together(one: &Problem, other: &Problem) -> bool {
+    match (one, other) {
+        (
+            Problem::AttributeForm { index, array },
+            Problem::AttributeForm {
+                index: of_other,
+                array: other,
+            },
+        ) => array == other && index.is_some() == of_other.is_some(),
+        _ => one == other,
     }
 }
 
@@ -327,8 +351,8 @@ impl<'a> Bucket<'a> {
             .flatten()
     }
 
-    /// An array of attributes as the library writes it, of an item or of the bucket.
-    fn array(&self, index: Option<u64>, name: &str) -> Option<Changes> {
+    /// An array of attributes as the library writes it, of all items that have one, or of the bucket.
+    fn array(&self, of_items: bool, name: &str) -> Option<Changes> {
         let reader = ItemReader::new(self.spec, self.stored).ok()?;
         let all = items(self.spec, self.stored).ok()?;
         let right = |item: &RawDocument| -> Option<RawBson> {
@@ -336,7 +360,7 @@ impl<'a> Bucket<'a> {
             let value = encoded.get(name).ok()??;
             Some(value.into())
         };
-        let Some(index) = index else {
+        if !of_items {
             for item in all {
                 let RawBsonRef::Document(item) = item.ok()? else {
                     continue;
@@ -347,17 +371,20 @@ impl<'a> Bucket<'a> {
                 }
             }
             return None;
-        };
+        }
         let mut mended = RawArrayBuf::new();
-        for (at, item) in all.into_iter().enumerate() {
+        for item in all {
             let item = item.ok()?;
-            match item {
-                RawBsonRef::Document(of) if u64::try_from(at) == Ok(index) => {
-                    let changes = Changes::raw(name, right(of)?);
-                    mended.push(RawBson::Document(changes.apply(of)?));
+            let right = match item {
+                RawBsonRef::Document(of) if matches!(of.get(name), Ok(Some(_))) => {
+                    right(of).and_then(|right| Changes::raw(name, right).apply(of))
                 }
-                item => mended.push(RawBson::from(item)),
-            }
+                _ => None,
+            };
+            mended.push(match right {
+                Some(right) => RawBson::Document(right),
+                None => RawBson::from(item),
+            });
         }
         Some(Changes::raw(self.spec.items(), RawBson::Array(mended)))
     }

@@ -175,8 +175,13 @@ impl Mending {
 
     /// The next harmless problem.
     fn next(&self, tried: &[Problem]) -> Option<Problem> {
-        let mut problems = self.problems(false).into_iter();
-        problems.find(|problem| !tried.contains(problem))
+        let is_new = |problem: &&Problem| {
+            let mut tried = tried.iter();
+            !tried.any(|tried| mends::are_mended_together(tried, problem))
+        };
+        let problems = self.checked.problems.iter();
+        let mut harmless = problems.filter(|it| !it.kind().is_harmful());
+        harmless.find(is_new).cloned()
     }
 
     /// Whether the changes change something.
