@@ -17,8 +17,8 @@ use crate::{
 
 impl Store {
     /// The collection for reads; the call begins here, and knows from here on the archive, and whether it sees one moment. A
-    /// collection with a collation is refused, because its
-    /// indexes do not serve. If it gets one later, reads are slow but correct.
+    /// collection with a collation is refused, because its indexes do not serve. If it gets one later, reads are slow but
+    /// correct.
     pub(crate) async fn readable(
         &self,
         options: &mut ReadOptions<'_>,
@@ -26,6 +26,16 @@ impl Store {
     ) -> Result<Collection<RawDocumentBuf>> {
         options.begin(context).await?;
         self.at_one_moment(options, context).await?;
+        self.readable_anytime(options, context).await
+    }
+
+    /// The same for reads that may last longer than the server remembers one moment, or need what there is now.
+    pub(crate) async fn readable_anytime(
+        &self,
+        options: &mut ReadOptions<'_>,
+        context: &Context,
+    ) -> Result<Collection<RawDocumentBuf>> {
+        options.begin(context).await?;
         options.terms.archived = self.archived().cloned();
         let terms = &options.terms;
         if self.cache().lock().is_readable() {

@@ -2,7 +2,7 @@
 //!
 //! A merge takes records to a place that a read may have passed. So a find of such a model sees what was stored at one moment
 //! (read concern `snapshot`), and a call whose finds depend on one another has a session of its own for that. The read concern
-//! and the session of the caller go first.
+//! of the caller goes first, and a session that sees one moment already.
 
 use mongodb::{
     ClientSession,
@@ -69,14 +69,14 @@ impl Store {
         Ok(())
     }
 
-    /// A session in which all finds of a read see the same moment, if each of them would see its own; `None` if the read needs
-    /// none. Its finds need no read concern then.
+    /// A session in which all finds of a read see the same moment, if each of them would see its own, also in the session of the
+    /// caller; `None` if the read needs none. Its finds need no read concern then.
     pub(crate) async fn moment(
         &self,
         options: &mut ReadOptions<'_>,
         context: &Context,
     ) -> Result<Option<ClientSession>> {
-        let has_own = options.session.is_some() || options.terms.concern.is_some();
+        let has_own = options.terms.concern.is_some();
         options.begin(context).await?;
         self.at_one_moment(options, context).await?;
         if has_own || options.terms.concern.is_none() {

@@ -96,7 +96,10 @@ impl<'a, T: Record> FillQuery<'a, T> {
             Some(key) => Context::of::<T>("fill", key),
             None => Context::of_all::<T>("fill"),
         };
-        let collection = buckets.store().readable(&mut options, &context).await?;
+        let collection = buckets
+            .store()
+            .readable_anytime(&mut options, &context)
+            .await?;
         let limits = |key: &T::Key| -> Option<Limits> { buckets.limits_of(key) };
         let now = DateTime::now();
         let mut reader = match &key {

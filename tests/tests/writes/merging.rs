@@ -279,7 +279,10 @@ async fn readers_writers_and_mergers_disturb_nobody() {
                             .await
                             .unwrap();
                         let count: u64 = rollup.iter().map(bucket_mongo::RollupRow::count).sum();
-                        let stats = readings.stats(1, from..to).await.unwrap().unwrap();
+                        let client = readings.collection::<Document>().client().clone();
+                        let mut session = client.start_session().await.unwrap();
+                        let stats = readings.stats(1, from..to).session(&mut session);
+                        let stats = stats.await.unwrap().unwrap();
                         assert!(count >= 1_188 && stats.count() >= 1_188);
                     }
                 }

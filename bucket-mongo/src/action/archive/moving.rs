@@ -256,7 +256,7 @@ impl<'a, T: Record> Moving<'a, T> {
         options.terms.concern = Some(ReadConcern::local());
         options.terms.deadline = self.until.map(|until| until - Instant::now());
         let store = self.asked.buckets.store();
-        let collection = store.readable(&mut options, &self.context).await?;
+        let collection = store.readable_anytime(&mut options, &self.context).await?;
         options.terms.archived = None;
         let together = u32::try_from(TOGETHER).ok();
         scan::open(&collection, plan, together, options, &self.context).await

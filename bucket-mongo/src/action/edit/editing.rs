@@ -318,10 +318,7 @@ impl<'a, T: Record> Editing<'a, T> {
         }
         let collection: Collection<RawDocumentBuf> = match other {
             None => {
-                let concern = options.terms.concern.clone();
-                let collection = store.readable(&mut options, &context).await?;
-                // It reads what there is now, not at one moment.
-                options.terms.concern = concern;
+                let collection = store.readable_anytime(&mut options, &context).await?;
                 // A statement has to match what the bucket itself has.
                 options.terms.archived = None;
                 collection

@@ -195,7 +195,7 @@ impl<'a, T: Record> Merging<'a, T> {
         options.terms.concern = Some(ReadConcern::local());
         options.terms.deadline = self.until.map(|until| until - Instant::now());
         let store = self.asked.buckets.store();
-        let collection = store.readable(&mut options, &self.context).await?;
+        let collection = store.readable_anytime(&mut options, &self.context).await?;
         options.terms.archived = None;
         scan::open(&collection, plan, None, options, &self.context).await
     }

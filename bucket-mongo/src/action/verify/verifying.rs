@@ -162,7 +162,9 @@ impl<'a, T: Record> Verifying<'a, T> {
         if self.rows.is_some() {
             return Ok(store.collection());
         }
-        store.readable(&mut self.options, &self.context).await
+        store
+            .readable_anytime(&mut self.options, &self.context)
+            .await
     }
 
     /// Opens a cursor, if there is none.
