@@ -13,6 +13,7 @@ use bucket_core::repair::{leave, quarantine, rely_on, take_back};
 use bucket_mongo::{
     Bucketed,
     bson::{DateTime, Document, RawDocumentBuf, doc, oid::ObjectId, rawdoc},
+    testing::DevServer,
 };
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
@@ -178,4 +179,41 @@ async fn a_statement_for_the_quarantine_that_arrives_twice_changes_nothing_more(
     send(leave("moved", &id, one)).await;
     send(take_back("moved", &id)).await;
     assert_eq!(copies().await, 1);
+}
+
+/// Otherwise whoever uses the records in the quarantine again has them twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_that_the_server_refuses_leaves_no_copy() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let client = server.client().await.unwrap();
+    let database = client.database("refused");
+    let number = async |name: &str| {
+        let documents = database.collection::<Document>(name);
+        documents.count_documents(doc! {}).await.unwrap()
+    };
+    let events = Counted::buckets(&database);
+    events.ensure().await.unwrap();
+    events.insert_many((0..5).map(Counted::of)).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let damage = doc! { "$set": { "items.2": 7 } };
+    collection.update_one(doc! {}, damage).await.unwrap();
+    let found = events.verify().await.unwrap();
+    let refuse = doc! {
+        "configureFailPoint": "failCommand", "mode": "alwaysOn",
+        "data": { "failCommands": ["delete"], "errorCode": 2, "namespace": "refused.events" },
+    };
+    let admin = client.database("admin");
+    admin.run_command(refuse).await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    let off = doc! { "configureFailPoint": "failCommand", "mode": "off" };
+    admin.run_command(off).await.unwrap();
+    assert_eq!((report.left, report.quarantined), (1, 0), "{report}");
+    assert_eq!(number("events").await, 1);
+    assert_eq!(number("events_quarantine").await, 0);
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.left, report.quarantined), (0, 1), "{report}");
+    assert_eq!(number("events").await, 0);
+    assert_eq!(number("events_quarantine").await, 1);
 }

@@ -269,12 +269,17 @@ impl<T: Record> Repairing<'_, T> {
                     return Ok(done);
                 }
                 let copy = self.copy(stored, &bucket.quarantined).await?;
-                let sent = editing.send(move_out(T::SPEC, stored), 1).await?;
-                if matches!(sent, Sent::Lost) {
+                let sent = editing.send(move_out(T::SPEC, stored), 1).await;
+                match &sent {
                     // It has changed, or another call has moved it.
-                    self.leave(&copy).await?;
+                    Ok(Sent::Lost) => self.leave(&copy).await?,
+                    // It is still in its place. If the copy cannot be taken back, the next call finds it.
+                    Err(error) if is_refused(error) || error.is_unauthorized() => {
+                        self.leave(&copy).await.ok();
+                    }
+                    _ => {}
                 }
-                Ok(sent)
+                sent
             }
             Remedy::Leave { problems, .. } => {
                 bucket.left.extend(problems);
