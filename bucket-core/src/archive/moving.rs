@@ -80,7 +80,7 @@ pub fn archive<T: Record>(
 ///
 /// # Errors
 ///
-/// [`DamagedBucket`] if the copy has other items, or the bucket is not one of the model.
+/// [`DamagedBucket`] if the copy has other items, or does not say either when its records are.
 pub fn restore<T: Record>(
     stored: &RawDocument,
     copy: Option<&RawDocument>,
@@ -100,7 +100,7 @@ pub fn restore<T: Record>(
         let message = message.to_owned();
         return Err(damaged(Damage::Packed { message }));
     };
-    let (key, count) = state::<T>(stored).map_err(damaged)?;
+    let state = state::<T>(stored);
     let ends = ends(stored).or_else(|damage| {
         // The copy has all fields as they were.
         let of_copy = copy.and_then(|copy| ends(copy).ok());
@@ -111,7 +111,11 @@ pub fn restore<T: Record>(
         packed,
         ends: ends?,
     };
-    Ok(Some(SealStatement::new::<T>(&key, stored, count, &change)))
+    Ok(Some(match state {
+        Ok((key, count)) => SealStatement::new::<T>(&key, stored, count, &change),
+        // Once the items are back, `repair` can mend what is wrong with it.
+        Err(_) => SealStatement::of_damaged(spec, stored, &change),
+    }))
 }
 
 /// The id of the copy that a bucket refers to, if it is archived.

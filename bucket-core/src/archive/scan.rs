@@ -46,12 +46,17 @@ pub fn archived_buckets(
 ) -> ScanPlan {
     let is_whole = range.start().is_none() && range.end().is_none();
     let mut condition = if is_whole {
-        // What does not say when its records are comes back too, and can then be mended.
-        is_packed_filter(spec)
+        // What does not say that it is archived, or when its records are, comes back too, and can then be mended.
+        let mut condition = is_packed_filter(spec);
+        let archived = doc! { archived_path(): { "$exists": true } };
+        let damaged = doc! { format!("{SEALED}.{FIRST}"): { "$not": { "$type": "date" } } };
+        condition.insert("$or", [archived, damaged]);
+        condition
     } else {
-        within(spec, range)
+        let mut condition = within(spec, range);
+        condition.insert(archived_path(), doc! { "$exists": true });
+        condition
     };
-    condition.insert(archived_path(), doc! { "$exists": true });
     let younger = younger(spec, spec.headers_until(now));
     if !younger.is_empty() {
         // The span may be about the same field.

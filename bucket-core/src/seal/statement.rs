@@ -76,17 +76,40 @@ impl SealStatement {
             write_state(spec, stored, &key_elements::<T>(key), count, writer);
             change.write_before(spec, writer);
             writer.end(filter);
-            let update = writer.begin_document("u");
-            let set = writer.begin_document("$set");
-            change.write_after(spec, writer);
-            writer.end(set);
-            writer.end(update);
-            writer.string("hint", ID_INDEX);
+            change.write_update(spec, writer);
         });
         let (before, after) = change.sizes();
         Self {
             statement,
             records: u64::from(count),
+            before,
+            after,
+        }
+    }
+
+    /// The same for a bucket whose key or count cannot be read.
+    pub(crate) fn of_damaged(spec: &BucketSpec, stored: &RawDocument, change: &Change<'_>) -> Self {
+        let is_kept = |name: &str| {
+            let mut keys = spec.keys().iter().map(|key| key.path.split('.').next());
+            name == ID || name == spec.names().count || keys.any(|key| key == Some(name))
+        };
+        let statement = RawWriter::build(|writer| {
+            let filter = writer.begin_document("q");
+            for element in elements(stored).map_while(Result::ok) {
+                if is_kept(element.name) && element.kind != UNDEFINED {
+                    let same = writer.begin_document(element.name);
+                    writer.raw(element.kind, "$eq", element.bytes);
+                    writer.end(same);
+                }
+            }
+            change.write_before(spec, writer);
+            writer.end(filter);
+            change.write_update(spec, writer);
+        });
+        let (before, after) = change.sizes();
+        Self {
+            statement,
+            records: 0,
             before,
             after,
         }
@@ -143,6 +166,15 @@ impl Change<'_> {
                 writer.end(none);
             }
         }
+    }
+
+    fn write_update(&self, spec: &BucketSpec, writer: &mut RawWriter) {
+        let update = writer.begin_document("u");
+        let set = writer.begin_document("$set");
+        self.write_after(spec, writer);
+        writer.end(set);
+        writer.end(update);
+        writer.string("hint", ID_INDEX);
     }
 
     fn write_after(&self, spec: &BucketSpec, writer: &mut RawWriter) {

@@ -395,3 +395,43 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
     let undated = doc! { "expire_from": { "$exists": false } };
     assert_eq!(archive.count_documents(undated).await.unwrap(), 0);
 }
+
+/// `repair` cannot mend a bucket whose items are elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn items_come_back_to_a_bucket_whatever_is_wrong_with_it() {
+    let damages = [
+        doc! { "$set": { "count": "many" } },
+        doc! { "$set": { "device": 7 } },
+        doc! { "$unset": { "device": 1 } },
+        doc! { "$unset": { "_sealed": 1 } },
+        doc! { "$set": { "_sealed": 7 } },
+    ];
+    for damage in damages {
+        let database = database().await;
+        let events = Record::buckets(&database);
+        events.ensure().await.unwrap();
+        insert(&events, "a", 0..40).await;
+        seal(&events).await;
+        let moved = events.archive_to(archive(&database)).await.unwrap();
+        let expected = stored(&events.clone().with_archive(archive(&database)), "a").await;
+        let buckets = database.collection::<Document>("events");
+        let second = doc! { "_id": { "$gt": "a_1698335220" } };
+        let of_second = buckets.update_one(second, damage.clone()).await.unwrap();
+        assert_eq!(of_second.modified_count, 1, "{damage}");
+        let back = events.restore_from(archive(&database)).await.unwrap();
+        assert_eq!(
+            (back.buckets, back.damaged),
+            (moved.buckets, 0),
+            "{damage}: {back}"
+        );
+        assert_eq!(copies(&database).await.len(), 0, "{damage}");
+        let found = events.verify().await.unwrap();
+        let report = events.repair(&found).await.unwrap();
+        assert_eq!(report.left, 0, "{damage}: {report}");
+        is_sound(&events).await;
+        // A bucket without its key is in the quarantine.
+        if report.quarantined == 0 {
+            assert_eq!(stored(&events, "a").await, expected, "{damage}");
+        }
+    }
+}
