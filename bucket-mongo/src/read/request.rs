@@ -226,20 +226,26 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             return Ok(Part::EMPTY);
         }
         let store = self.buckets.store();
-        let collection = store.readable(&mut self.options, &context).await?;
+        // The next find goes on after the last bucket of the one before: what is merged between them would be missed.
+        let mut moment = store.moment(&mut self.options, &context).await?;
+        let mut request = Request {
+            options: self.options.in_moment(moment.as_mut()),
+            ..self
+        };
+        let collection = store.readable(&mut request.options, &context).await?;
         let mut replaced = 0;
         let mut part = loop {
             let began = SameCollection::known(store);
-            let (part, finds) = self.once(&collection, &mut walk, most, &context).await?;
+            let (part, finds) = request.once(&collection, &mut walk, most, &context).await?;
             if finds == 1 {
                 break part;
             }
-            match began.met(&mut self.options).await {
+            match began.met(&mut request.options).await {
                 Met::One => break part,
                 // The handle may have known another one before the read began.
                 Met::Another if replaced < MOST_REPLACED => {
                     replaced += 1;
-                    walk = self.walk()?;
+                    walk = request.walk()?;
                 }
                 Met::Another | Met::Gone => return Err(taken_away(&context)),
             }

@@ -7,7 +7,7 @@ use super::{
     rows::Rows,
     same_collection::{SameCollection, taken_away},
 };
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, moment::is_forgotten};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context};
 use bucket_core::{
     DamagedBucket, Record,
     read::{FindPlan, Placed, Ready, Tokens, Walk},
@@ -28,8 +28,6 @@ pub(crate) struct Chunks<'a, T: Record, R> {
     given: bool,
     /// Whether a bucket was found.
     found: bool,
-    /// The number of buckets that the cursor has given.
-    of_cursor: u64,
     /// Where the walk sends several commands, the collection that it met before its second one.
     began: Option<SameCollection>,
     ended: bool,
@@ -61,7 +59,6 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             damaged: VecDeque::new(),
             given: false,
             found: false,
-            of_cursor: 0,
             began: None,
         }
     }
@@ -186,7 +183,6 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         if finds.len() > 1 {
             self.look().await;
         }
-        self.of_cursor = 0;
         let options = mem::take(&mut self.options);
         let rows = Rows::open(&collection, finds, self.batch, options).await;
         rows.map_err(|error| Error::read(error, &self.context))
@@ -206,15 +202,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         let rows = place.insert(rows);
         let turns = walk.turns();
         let next = rows.next(&|stored| turns.of(stored)).await;
-        let next = match next.map_err(|error| Error::read(error, context)) {
-            // The rest of a long read is read at a later moment. The cursor has to have come forward by then.
-            Err(error) if is_forgotten(&error) && self.of_cursor > 0 => {
-                self.close();
-                return Ok(Step::Ready(Ready::default()));
-            }
-            next => next?,
-        };
-        let Some(stored) = next else {
+        let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
             self.ended = true;
             self.close();
             if self.is_taken_away().await {
@@ -223,7 +211,6 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             return Ok(Step::Ready(self.walk.end()));
         };
         self.found = true;
-        self.of_cursor += 1;
         let ready = walk.take(stored);
         if let Some(plan) = walk.to_settle() {
             self.settle(plan).await?;
