@@ -18,15 +18,6 @@ use crate::{
     writer::sees_one_moment,
 };
 
-/// `SnapshotTooOld`, `SnapshotUnavailable`: the server keeps what was stored at a moment for five minutes, if it has no other
-/// setting.
-const FORGOTTEN: [i32; 2] = [239, 246];
-
-/// Whether the server does not know any more what was stored at the moment of a read.
-pub(crate) fn is_forgotten(error: &Error) -> bool {
-    error.code().is_some_and(|code| FORGOTTEN.contains(&code))
-}
-
 /// The wire version of MongoDB 5.0, the first one that reads a snapshot outside of transactions.
 const SINCE: i32 = 13;
 

@@ -38,8 +38,14 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
-    // Before anything is read: a bucket can have one of each item.
-    if has_no_mend(problem) {
+    // Before the items are read: each of them can have one of these, and none has a mend.
+    if matches!(
+        problem,
+        Problem::Item { .. }
+            | Problem::OtherType { .. }
+            | Problem::Attribute { .. }
+            | Problem::RepeatedId { .. }
+    ) {
         return None;
     }
     if matches!(problem, Problem::OpenSealed) {
@@ -72,33 +78,27 @@ pub(super) fn of<T: Record>(
             }
         }
         Problem::Field { path, .. } => bucket.field::<T>(path, now),
-        _ => None,
-    }
-}
-
-/// Whether only a person knows what was there, or nothing has to be done.
-const fn has_no_mend(problem: &Problem) -> bool {
-    matches!(
-        problem,
+        // Only a person knows what was there, or nothing has to be done.
         Problem::Malformed { .. }
-            | Problem::Packed { .. }
-            | Problem::Sealed { .. }
-            | Problem::OtherType { .. }
-            | Problem::Key { .. }
-            | Problem::Item { .. }
-            | Problem::Attribute { .. }
-            | Problem::RepeatedId { .. }
-            | Problem::OverCapacity { .. }
-            | Problem::Empty
-            | Problem::MarkedWithRoom { .. }
-            | Problem::Gap { .. }
-            | Problem::RoomBefore { .. }
-            | Problem::OpenBefore { .. }
-            | Problem::TwoOpen { .. }
-            | Problem::SamePlace { .. }
-            | Problem::SharedId { .. }
-            | Problem::Position { .. }
-    )
+        | Problem::Packed { .. }
+        | Problem::Sealed { .. }
+        | Problem::OtherType { .. }
+        | Problem::Key { .. }
+        | Problem::Item { .. }
+        | Problem::Attribute { .. }
+        | Problem::RepeatedId { .. }
+        | Problem::OverCapacity { .. }
+        | Problem::Empty
+        | Problem::MarkedWithRoom { .. }
+        | Problem::Gap { .. }
+        | Problem::RoomBefore { .. }
+        | Problem::OpenBefore { .. }
+        | Problem::TwoOpen { .. }
+        | Problem::SamePlace { .. }
+        | Problem::SharedId { .. }
+        | Problem::Position { .. }
+        | Problem::OpenSealed => None,
+    }
 }
 
 /// Whether one mend is for both problems.

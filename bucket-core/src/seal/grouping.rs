@@ -112,13 +112,14 @@ pub struct Grouping {
 #[derive(Debug)]
 struct Member {
     id: Bson,
+    place: Place,
     last: Place,
     items: u64,
 }
 
 /// What one bucket says of itself.
 enum Came {
-    Member(Place, Member),
+    Member(Extent, Member),
     /// It can be merged once it says since when it is sealed.
     Undated(Extent, Bson),
     Stays(Extent),
@@ -218,9 +219,10 @@ impl Grouping {
         }
         let count = bucket::stored_count(spec, stored)?;
         Ok(Came::Member(
-            place,
+            extent,
             Member {
                 id,
+                place,
                 last: extent.last,
                 items: u64::try_from(count).unwrap_or(u64::MAX),
             },
@@ -228,15 +230,10 @@ impl Grouping {
     }
 
     fn put(&mut self, came: Came) {
-        let (place, member) = match came {
-            Came::Member(place, member) if self.blocked.is_none_or(|last| last < place.time) => {
-                (place, member)
-            }
-            Came::Member(_, member) => {
-                self.block(member.last);
-                return;
-            }
-            Came::Stays(extent) => {
+        let is_blocked = |place: Place| self.blocked.is_some_and(|last| place.time <= last);
+        let member = match came {
+            Came::Member(_, member) if !is_blocked(member.place) => member,
+            Came::Member(extent, _) | Came::Stays(extent) => {
                 self.passes(extent);
                 return;
             }
@@ -251,7 +248,7 @@ impl Grouping {
             return;
         };
         // A bucket inside of a merged one, or in its last window, can be merged with that one only.
-        let belongs = place < last || place.time == last.time;
+        let belongs = member.place < last || member.place.time == last.time;
         let items = self.items();
         let is_enough = items >= ENOUGH || items.saturating_add(member.items) >= 2 * ENOUGH;
         if !belongs && is_enough {
@@ -265,11 +262,7 @@ impl Grouping {
         if extent.is_merged {
             self.close_group(self.items() >= ENOUGH);
         }
-        self.block(extent.last);
-    }
-
-    fn block(&mut self, last: Place) {
-        self.blocked = self.blocked.max(Some(last.time));
+        self.blocked = self.blocked.max(Some(extent.last.time));
     }
 
     fn items(&self) -> u64 {

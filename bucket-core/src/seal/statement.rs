@@ -70,21 +70,10 @@ impl SealStatement {
         count: u32,
         change: &Change<'_>,
     ) -> Self {
-        let spec = T::SPEC;
-        let statement = RawWriter::build(|writer| {
-            let filter = writer.begin_document("q");
-            write_state(spec, stored, &key_elements::<T>(key), count, writer);
-            change.write_before(spec, writer);
-            writer.end(filter);
-            change.write_update(spec, writer);
-        });
-        let (before, after) = change.sizes();
-        Self {
-            statement,
-            records: u64::from(count),
-            before,
-            after,
-        }
+        let key = key_elements::<T>(key);
+        Self::of(T::SPEC, count, change, |writer| {
+            write_state(T::SPEC, stored, &key, count, writer);
+        })
     }
 
     /// The same for a bucket whose key or count cannot be read.
@@ -93,8 +82,7 @@ impl SealStatement {
             let mut keys = spec.keys().iter().map(|key| key.path.split('.').next());
             name == ID || name == spec.names().count || keys.any(|key| key == Some(name))
         };
-        let statement = RawWriter::build(|writer| {
-            let filter = writer.begin_document("q");
+        Self::of(spec, 0, change, |writer| {
             for element in elements(stored).map_while(Result::ok) {
                 if is_kept(element.name) && element.kind != UNDEFINED {
                     let same = writer.begin_document(element.name);
@@ -102,14 +90,32 @@ impl SealStatement {
                     writer.end(same);
                 }
             }
+        })
+    }
+
+    /// A statement for the bucket that this filter describes, and whose items are those before the change.
+    fn of(
+        spec: &BucketSpec,
+        count: u32,
+        change: &Change<'_>,
+        filter: impl FnOnce(&mut RawWriter),
+    ) -> Self {
+        let statement = RawWriter::build(|writer| {
+            let query = writer.begin_document("q");
+            filter(writer);
             change.write_before(spec, writer);
-            writer.end(filter);
-            change.write_update(spec, writer);
+            writer.end(query);
+            let update = writer.begin_document("u");
+            let set = writer.begin_document("$set");
+            change.write_after(spec, writer);
+            writer.end(set);
+            writer.end(update);
+            writer.string("hint", ID_INDEX);
         });
         let (before, after) = change.sizes();
         Self {
             statement,
-            records: 0,
+            records: u64::from(count),
             before,
             after,
         }
@@ -166,15 +172,6 @@ impl Change<'_> {
                 writer.end(none);
             }
         }
-    }
-
-    fn write_update(&self, spec: &BucketSpec, writer: &mut RawWriter) {
-        let update = writer.begin_document("u");
-        let set = writer.begin_document("$set");
-        self.write_after(spec, writer);
-        writer.end(set);
-        writer.end(update);
-        writer.string("hint", ID_INDEX);
     }
 
     fn write_after(&self, spec: &BucketSpec, writer: &mut RawWriter) {

@@ -277,7 +277,7 @@ impl<T: Record> Follow<T> {
         let mut known = self.known.take(bucket.as_str());
         self.learn(&mut known, change, head);
         let read = self.read(&bucket, change, &mut known, head);
-        let fields = known.fields.clone().filter(|_| T::SPEC.merge().is_some());
+        let origins = merging::origins_of::<T>(&known);
         let is_asking = matches!(read, Err(Obstacle::Head(_)));
         if is_asking || !matches!(change.kind, Kind::Deleted) {
             self.known.keep(bucket.as_str(), known);
@@ -292,16 +292,9 @@ impl<T: Record> Follow<T> {
         };
         let events = changes.into_iter().map(|of_record| match of_record {
             Ok(of_record) => {
-                let key = bucket.key().ok();
-                let (change_of_record, bucket) = merging::at_origin(
-                    T::SPEC,
-                    of_record,
-                    &bucket,
-                    fields.as_deref(),
-                    key.as_ref(),
-                );
+                let (of_record, bucket) = merging::at_origin(of_record, &bucket, origins.as_ref());
                 Ok(WatchEvent {
-                    change: change_of_record,
+                    change: of_record,
                     bucket,
                     at: change.at,
                     position: None,

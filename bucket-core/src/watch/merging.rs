@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, spec::BinarySubtype};
 use foldhash::fast::RandomState;
 
-use super::event::RecordChange;
+use super::{event::RecordChange, known::Bucket};
 use crate::{
     bucket::{
         id::{self, BucketId, Place},
@@ -16,7 +16,6 @@ use crate::{
         record::Record,
     },
     codec::raw::{RawWriter, elements},
-    model::spec::BucketSpec,
 };
 
 /// The merges of the transaction that is read.
@@ -80,23 +79,26 @@ pub(super) fn with_origins(fields: &RawDocument, bytes: &[u8]) -> RawDocumentBuf
     })
 }
 
+/// Where the items of a bucket came from, if it is known that others were merged into it.
+pub(super) fn origins_of<T: Record>(known: &Bucket) -> Option<Origins> {
+    T::SPEC.merge()?;
+    Origins::read(T::SPEC, known.fields.as_deref()?).ok()?
+}
+
 /// The same change, with the bucket that the record was stored in, if that is in a merged one now.
 pub(super) fn at_origin<T: Record>(
-    spec: &'static BucketSpec,
     change: RecordChange<T>,
     bucket: &BucketId<T>,
-    fields: Option<&RawDocument>,
-    key: Option<&T::Key>,
+    origins: Option<&Origins>,
 ) -> (RecordChange<T>, BucketId<T>) {
     let mut change = change;
-    let origins = fields.and_then(|fields| Origins::read(spec, fields).ok()?);
     if let (
         RecordChange::Updated { index, .. } | RecordChange::Removed { index, .. },
         Some(origins),
-        Some(key),
-    ) = (&mut change, origins, key)
+        Ok(key),
+    ) = (&mut change, origins, bucket.key())
         && let Some((place, at)) = origins.place_of(*index)
-        && let Some(origin) = BucketId::of_stored(RawBsonRef::String(&id_at::<T>(key, place)))
+        && let Some(origin) = BucketId::of_stored(RawBsonRef::String(&id_at::<T>(&key, place)))
     {
         *index = at;
         return (change, origin);

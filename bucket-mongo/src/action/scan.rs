@@ -1,18 +1,45 @@
 //! The cursor of a call that reads many buckets in the order of their index.
 
 use bucket_core::check::ScanPlan;
+#[cfg(feature = "seal")]
+use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria};
 use mongodb::{
     Collection,
     bson::{Document, RawDocumentBuf},
     options::{FindOptions, Hint},
 };
 
+#[cfg(feature = "seal")]
+use tokio::time::Instant;
+
+#[cfg(feature = "seal")]
+use crate::store::Store;
 use crate::{
     Error, Result,
     collection::simple_collation,
     error::Context,
     read::{Find, ReadOptions, Rows},
 };
+
+/// Opens it on the primary, for a call that sends statements for what it finds: they have to match what the buckets themselves
+/// have now. `until` is when the call ends.
+#[cfg(feature = "seal")]
+pub(in crate::action) async fn open_to_change<'a>(
+    store: &Store,
+    plan: ScanPlan,
+    together: Option<u32>,
+    until: Option<Instant>,
+    context: &Context,
+) -> Result<Rows<'a>> {
+    let mut options = ReadOptions::default();
+    let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+    options.terms.criteria = Some(primary);
+    options.terms.concern = Some(ReadConcern::local());
+    options.terms.deadline = until.map(|until| until - Instant::now());
+    let collection = store.readable_anytime(&mut options, context).await?;
+    options.terms.archived = None;
+    open(&collection, plan, together, options, context).await
+}
 
 /// Opens it. `together` is how many documents a batch has, if the server should not choose.
 pub(in crate::action) async fn open<'a>(

@@ -6,6 +6,7 @@ use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Interval, RecordChange as Of, Referenced, Which,
     bson::{DateTime, Document, doc},
     mongodb::options::ReadConcern,
+    testing::TestDatabase,
 };
 use bucket_tests::database;
 use futures_util::{StreamExt, TryStreamExt};
@@ -85,6 +86,15 @@ async fn shown(readings: &Buckets<Reading>, sensor: i32) -> (Vec<Reading>, Strin
     (all, format!("{ids:?} {sums:?} {rows:?} {latest:?}"))
 }
 
+/// A collection with this many records of the sensor 1.
+async fn stored_readings(database: &TestDatabase, number: i64) -> Buckets<Reading> {
+    let readings = Reading::buckets(database);
+    readings.ensure().await.unwrap();
+    let records = (0..number).map(|number| reading(1, number));
+    readings.insert_many(records).await.unwrap();
+    readings
+}
+
 async fn sound(readings: &Buckets<Reading>) {
     let report = readings.verify().await.unwrap();
     assert!(report.is_clean(), "{report}");
@@ -153,12 +163,7 @@ async fn reads_are_the_same_before_and_after() {
 #[tokio::test(flavor = "multi_thread")]
 async fn late_records_and_edits_go_on() {
     let database = database().await;
-    let readings = Reading::buckets(&database);
-    readings.ensure().await.unwrap();
-    readings
-        .insert_many((0..600).map(|number| reading(1, number)))
-        .await
-        .unwrap();
+    let readings = stored_readings(&database, 600).await;
     let refs = references(&readings, 1).await;
     assert_eq!(seal_and_merge(&readings).await, 50);
     let mut model: BTreeMap<(i64, i64), Reading> = (0..600)
@@ -221,12 +226,7 @@ async fn late_records_and_edits_go_on() {
 async fn readers_writers_and_mergers_disturb_nobody() {
     const RECORDS: i64 = 1_500;
     let database = database().await;
-    let readings = Reading::buckets(&database);
-    readings.ensure().await.unwrap();
-    readings
-        .insert_many((0..RECORDS).map(|number| reading(1, number)))
-        .await
-        .unwrap();
+    let readings = stored_readings(&database, RECORDS).await;
     let (stop, stopped) = watch::channel(false);
     let mergers = (0..2).map(|_| {
         let (readings, stopped) = (Reading::buckets(&database), stopped.clone());
@@ -387,12 +387,7 @@ async fn a_stream_of_statistics_and_of_many_keys_sees_one_moment() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_sealed_lately_and_what_a_caller_reads_otherwise_stays() {
     let database = database().await;
-    let readings = Reading::buckets(&database);
-    readings.ensure().await.unwrap();
-    readings
-        .insert_many((0..600).map(|number| reading(1, number)))
-        .await
-        .unwrap();
+    let readings = stored_readings(&database, 600).await;
     readings.seal().await.unwrap();
     // Sealed less than an hour ago.
     assert_eq!(readings.merge().await.unwrap().buckets, 0);

@@ -9,10 +9,7 @@ use bucket_core::{
     seal::{self, SealStatement},
     size,
 };
-use mongodb::{
-    bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId},
-    options::{ReadConcern, ReadPreference, SelectionCriteria},
-};
+use mongodb::bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{ArchiveReport, Change, Copies, SetUp};
@@ -23,7 +20,7 @@ use crate::{
         scan,
     },
     error::{Context, ReadFault},
-    read::{ReadOptions, Rows},
+    read::Rows,
     trace,
     write_concern::durable,
     writer::Settings,
@@ -249,17 +246,9 @@ impl<'a, T: Record> Moving<'a, T> {
                 archive::archived_buckets(T::SPEC, key.as_ref(), *range, DateTime::now())
             }
         };
-        let mut options = ReadOptions::default();
-        // The statements match what the primary has.
-        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        options.terms.criteria = Some(primary);
-        options.terms.concern = Some(ReadConcern::local());
-        options.terms.deadline = self.until.map(|until| until - Instant::now());
         let store = self.asked.buckets.store();
-        let collection = store.readable_anytime(&mut options, &self.context).await?;
-        options.terms.archived = None;
         let together = u32::try_from(TOGETHER).ok();
-        scan::open(&collection, plan, together, options, &self.context).await
+        scan::open_to_change(store, plan, together, self.until, &self.context).await
     }
 
     /// The buckets of the next command; `None` if there are no more.

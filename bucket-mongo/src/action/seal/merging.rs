@@ -7,10 +7,7 @@ use bucket_core::{
     read::ReadKey,
     seal::{self, Grouping, MergeDue, MergeGroup},
 };
-use mongodb::{
-    bson::{self, DateTime, Document, RawDocumentBuf, doc},
-    options::{ReadConcern, ReadPreference, SelectionCriteria},
-};
+use mongodb::bson::{self, DateTime, Document, RawDocumentBuf, doc};
 use tokio::{
     select,
     time::{Instant, sleep, timeout},
@@ -188,16 +185,8 @@ impl<'a, T: Record> Merging<'a, T> {
         let Asked { key, range, .. } = &self.asked;
         let key = key.as_ref().map(ReadKey::of::<T>);
         let plan = seal::buckets_to_merge(T::SPEC, key.as_ref(), *range, due);
-        let mut options = ReadOptions::default();
-        // The statements match what the primary has.
-        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        options.terms.criteria = Some(primary);
-        options.terms.concern = Some(ReadConcern::local());
-        options.terms.deadline = self.until.map(|until| until - Instant::now());
         let store = self.asked.buckets.store();
-        let collection = store.readable_anytime(&mut options, &self.context).await?;
-        options.terms.archived = None;
-        scan::open(&collection, plan, None, options, &self.context).await
+        scan::open_to_change(store, plan, None, self.until, &self.context).await
     }
 
     /// Reads the buckets of a group, and packs what they become.

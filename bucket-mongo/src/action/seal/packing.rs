@@ -8,10 +8,7 @@ use bucket_core::{
     read::ReadKey,
     seal::{self, Due, SealStatement, Sealing},
 };
-use mongodb::{
-    bson::{DateTime, RawDocument},
-    options::{ReadConcern, ReadPreference, SelectionCriteria},
-};
+use mongodb::bson::{DateTime, RawDocument};
 use tokio::{
     join, select,
     time::{Instant, sleep, timeout},
@@ -25,7 +22,7 @@ use crate::{
         scan,
     },
     error::{Context, ReadFault},
-    read::{ReadOptions, Rows},
+    read::Rows,
     trace,
 };
 
@@ -340,18 +337,9 @@ impl<'a, T: Record> Packing<'a, T> {
             Task::Expire(now) => seal::expired_buckets(T::SPEC, key, *range, *now)
                 .ok_or_else(|| self.invalid(KEEPS_NONE))?,
         };
-        let mut options = ReadOptions::default();
-        // The statements match what the primary has.
-        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        options.terms.criteria = Some(primary);
-        options.terms.concern = Some(ReadConcern::local());
-        options.terms.deadline = self.until.map(|until| until - Instant::now());
         let store = self.asked.buckets.store();
-        let collection = store.readable_anytime(&mut options, &self.context).await?;
-        // The statements have to match what the buckets themselves have.
-        options.terms.archived = None;
         let together = u32::try_from(TOGETHER).ok();
-        scan::open(&collection, plan, together, options, &self.context).await
+        scan::open_to_change(store, plan, together, self.until, &self.context).await
     }
 
     /// What a bucket becomes.

@@ -14,7 +14,6 @@ use mongodb::{
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    moment::is_forgotten,
     read::opened,
 };
 
@@ -24,6 +23,9 @@ const HISTORY_LOST: [i32; 2] = [286, 280];
 /// An open cursor has lost its place in the oplog. Whether the place after the last event is lost too, the server says
 /// when the change stream is opened there.
 const CURSOR_LOST: i32 = 136;
+
+/// The server does not remember the state of that time.
+const SNAPSHOT_LOST: [i32; 2] = [239, 246];
 
 /// The label of errors after which a change stream goes on.
 const RESUMABLE: &str = "ResumableChangeStreamError";
@@ -63,7 +65,7 @@ impl<T: Record> Server<T> {
     pub(super) async fn head(&self, lookup: &HeadLookup, at: &Position) -> Result<Head> {
         match self.found(lookup.before(T::SPEC), at).await {
             Ok(Some(head)) => return Ok(Head::Before(head)),
-            Err(error) if may_go_on(&error) && !is_forgotten(&error) => return Err(error),
+            Err(error) if may_go_on(&error) && !forgets(&error) => return Err(error),
             Ok(None) | Err(_) => {}
         }
         let now = self.found(lookup.now(T::SPEC), at).await?;
@@ -101,7 +103,7 @@ impl<T: Record> Server<T> {
 
     /// The same error, or that the server remembers the state of the read no more.
     pub(super) fn without_history(&self, error: Error, at: &Position) -> Error {
-        if is_forgotten(&error) {
+        if forgets(&error) {
             let message =
                 "the stored records took longer to read than the server remembers a state";
             return self.lost(message, error.driver().cloned(), at);
@@ -131,6 +133,12 @@ pub(super) fn may_go_on(error: &Error) -> bool {
     let is_lost = matches!(error.kind(), ErrorKind::HistoryLost { .. });
     let is_resumable = error.contains_label(RESUMABLE) || error.code() == Some(CURSOR_LOST);
     !is_lost && (error.is_retryable() || is_resumable)
+}
+
+fn forgets(error: &Error) -> bool {
+    error
+        .code()
+        .is_some_and(|code| SNAPSHOT_LOST.contains(&code))
 }
 
 fn token_of(token: &RawDocumentBuf) -> Option<ResumeToken> {
