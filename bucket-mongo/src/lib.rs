@@ -128,7 +128,7 @@ pub use mongodb::{self, bson};
 #[cfg(feature = "seal")]
 #[doc(inline)]
 pub use self::{
-    action::{ArchiveReport, SealReport, Sealer, SealerReport},
+    action::{ArchiveReport, MergeReport, SealReport, Sealer, SealerReport},
     archive::Archive,
 };
 #[doc(inline)]
