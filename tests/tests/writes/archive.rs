@@ -106,6 +106,7 @@ macro_rules! models {
 models! {
     counted [capacity = 20];
     windows [window = "1m"];
+    merged [window = "2m", capacity = 15, merge = "1h"];
     windows_with_object_ids [window = "2m", capacity = 15, object_ids];
     hybrid [capacity = 20, max_duration = "3m", late = "side"];
     numbered [capacity = 20, numbered];
@@ -151,7 +152,19 @@ async fn insert<T: Event>(events: &Buckets<T>, device: &str, numbers: std::ops::
 }
 
 async fn seal<T: Event>(events: &Buckets<T>) -> u64 {
-    events.seal().after(Duration::ZERO).await.unwrap().buckets
+    let sealed = events.seal().after(Duration::ZERO).await.unwrap().buckets;
+    let (before, after) = merge(events).await.unwrap();
+    // Those of another sealer, too.
+    (sealed + after).saturating_sub(before)
+}
+
+/// Merges what is sealed, where the model says so: the number of buckets before and after.
+async fn merge<T: Event>(events: &Buckets<T>) -> Result<(u64, u64), Error> {
+    if T::SPEC.merge().is_none() {
+        return Ok((0, 0));
+    }
+    let merged = events.merge().settled(Duration::ZERO).await?;
+    Ok((merged.buckets, merged.merged))
 }
 
 /// The ids of the copies that the buckets refer to.

@@ -164,6 +164,7 @@ impl<T: Event> Storm<T> {
         let mut buckets = 0;
         while !self.is_over() {
             in_a_storm(events.seal().after(Duration::ZERO).await);
+            in_a_storm(merge(&events).await);
             let archived = in_a_storm(events.archive_to(&cold).await);
             buckets += archived.map_or(0, |report| report.buckets);
             if random.below(3) == 0 {
@@ -248,6 +249,7 @@ async fn items_that_move_stay_exact_while_members_are_killed_and_replaced() {
     let set = Arc::new(DevServer::builder().own().members(3).await.unwrap());
     let stop = Arc::new(AtomicBool::new(false));
     let counted = Storm::<counted::Record>::new(&set, &stop).await;
+    let merged = Storm::<merged::Record>::new(&set, &stop).await;
     let windows = Storm::<windows_with_object_ids::Record>::new(&set, &stop).await;
     let hybrid = Storm::<hybrid::Record>::new(&set, &stop).await;
     let numbered = Storm::<numbered::Record>::new(&set, &stop).await;
@@ -259,6 +261,7 @@ async fn items_that_move_stay_exact_while_members_are_killed_and_replaced() {
     let (disturbed, ..) = tokio::join!(
         disturbed,
         Arc::clone(&counted).blow(seed),
+        Arc::clone(&merged).blow(seed),
         Arc::clone(&windows).blow(seed),
         Arc::clone(&hybrid).blow(seed),
         Arc::clone(&numbered).blow(seed),
@@ -266,6 +269,7 @@ async fn items_that_move_stay_exact_while_members_are_killed_and_replaced() {
     eprintln!("seed {seed}: {disturbed:?}");
     time::sleep(SETTLED).await;
     counted.check().await;
+    merged.check().await;
     windows.check().await;
     hybrid.check().await;
     numbered.check().await;
