@@ -58,6 +58,26 @@ impl Origin {
     }
 }
 
+fn malformed() -> Damage {
+    wrong_field(MERGED, "the origins of its items")
+}
+
+fn stored_bytes<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+) -> Result<Option<&'a [u8]>, Damage> {
+    if spec.form().window().is_none() {
+        return Ok(None);
+    }
+    match field(stored, MERGED)? {
+        None => Ok(None),
+        Some(RawBsonRef::Binary(binary)) if binary.subtype == BinarySubtype::Generic => {
+            Ok(Some(binary.bytes))
+        }
+        Some(_) => Err(malformed()),
+    }
+}
+
 /// Where the items of a merged bucket came from, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origins {
@@ -70,20 +90,22 @@ pub(crate) struct Origins {
 impl Origins {
     /// Those of a bucket; `None` if it is not merged.
     pub(crate) fn read(spec: &BucketSpec, stored: &RawDocument) -> Result<Option<Self>, Damage> {
-        if spec.form().window().is_none() {
+        let Some(bytes) = stored_bytes(spec, stored)? else {
             return Ok(None);
-        }
-        let malformed = || wrong_field(MERGED, "the origins of its items");
-        let bytes = match field(stored, MERGED)? {
-            None => return Ok(None),
-            Some(RawBsonRef::Binary(binary)) if binary.subtype == BinarySubtype::Generic => {
-                binary.bytes
-            }
-            Some(_) => return Err(malformed()),
         };
         let start = super::date_field(stored, spec.names().start)?;
         let read = Self::from_bytes(spec.id_unit(), start, bytes);
         read.map(Some).ok_or_else(malformed)
+    }
+
+    /// Those of a bucket that has this start, whatever its fields say.
+    pub(crate) fn with_start(
+        spec: &BucketSpec,
+        stored: &RawDocument,
+        start: DateTime,
+    ) -> Option<Self> {
+        let bytes = stored_bytes(spec, stored).ok()??;
+        Self::from_bytes(spec.id_unit(), start, bytes)
     }
 
     /// `None` if they are not in the order of their places, or none.
@@ -156,6 +178,13 @@ impl Origins {
         self.all.first().map_or(DateTime::MIN, |first| first.start)
     }
 
+    /// The end of the bucket.
+    pub(crate) fn end(&self) -> DateTime {
+        let last = self.all.iter().map(|origin| origin.end).max();
+        // `new` makes none without origins.
+        last.unwrap_or(DateTime::MAX)
+    }
+
     /// All of them.
     pub(crate) fn all(&self) -> &[Origin] {
         &self.all
@@ -181,8 +210,7 @@ impl Origins {
 
     /// Whether a bucket with these items has this start and this end.
     pub(crate) fn spans(&self, start: DateTime, end: DateTime) -> bool {
-        let last = self.all.iter().map(|origin| origin.end).max();
-        self.start() == start && last == Some(end)
+        self.start() == start && self.end() == end
     }
 
     /// The place of the last bucket of a window among them. All that are merged are the first ones of their window.

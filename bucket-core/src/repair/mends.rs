@@ -12,6 +12,7 @@ use crate::{
         header::has_no_items,
         id::{Place, is_of_key, parse_place, prefix},
         item_time, items, key_of,
+        merged::Origins,
         packed::ends_of,
         record::Record,
         sealed::{self, FIRST, LAST, SEALED},
@@ -206,8 +207,8 @@ impl<'a> Bucket<'a> {
             // The right size is then the next problem.
             OwnField::Bytes => self.items().and_then(|_| self.bytes(0)),
             OwnField::ExpireFrom => self.age(now),
-            OwnField::Start => self.start::<T>(),
             OwnField::End if self.form.sorts() => Changes::one(path, self.times()?.2),
+            OwnField::Start | OwnField::End => self.start::<T>(),
             OwnField::Number => {
                 let number = self.place_of_id::<T>()?.time;
                 (number > 0).then(|| Changes::one(path, number)).flatten()
@@ -311,19 +312,22 @@ impl<'a> Bucket<'a> {
         is_own.then(|| parse_place(self.spec, id).ok()).flatten()
     }
 
-    /// The start of a window from the id, if it fits the end and all items; of a hybrid bucket from its first
-    /// record, if the id agrees.
+    /// The start of a window from the id, if it fits the end and all items; of a merged bucket its end, too, from where the
+    /// items came from; of a hybrid bucket from its first record, if the id agrees.
     fn start<T: Record>(&self) -> Option<Changes> {
         let place = self.place_of_id::<T>()?;
         let unit = self.spec.id_unit();
         let (first, earliest, latest) = self.times()?;
         let start = match self.form {
             Form::Window { .. } => {
+                let start = DateTime::from_millis(place.time.checked_mul(unit.millis())?);
+                if let Some(origins) = Origins::with_start(self.spec, self.stored, start) {
+                    return self.merged_span(&origins, start, earliest, latest);
+                }
                 let end = self
                     .own
                     .is_readable(OwnField::End)
                     .then_some(self.own.fields.end)?;
-                let start = DateTime::from_millis(place.time.checked_mul(unit.millis())?);
                 let fits = is_window(start, end) && start <= earliest && latest < end;
                 fits.then_some(start)?
             }
@@ -334,6 +338,23 @@ impl<'a> Bucket<'a> {
             Form::Count { .. } | Form::Numbered { .. } => return None,
         };
         Changes::one(self.spec.names().start, start)
+    }
+
+    /// The span of all windows that were merged, if they account for all items.
+    fn merged_span(
+        &self,
+        origins: &Origins,
+        start: DateTime,
+        earliest: DateTime,
+        latest: DateTime,
+    ) -> Option<Changes> {
+        let names = self.spec.names();
+        let end = origins.end();
+        let items = u32::try_from(self.items()?).ok()?;
+        let fits = start <= earliest && latest < end && origins.check_count(items).is_ok();
+        let mut span = Changes::one(names.start, start)?;
+        span.extend(Changes::one(names.end, end)?);
+        fits.then_some(span)
     }
 
     /// The end of a hybrid bucket is the time of its latest record, as long as it covers no more than one may.

@@ -3,7 +3,7 @@
 use bson::{DateTime, Uuid};
 
 use super::description::{
-    AggregateDescription, CollectionDescription, FieldDescription, VERSION, field,
+    AggregateDescription, CollectionDescription, FieldDescription, MERGE, VERSION, field,
 };
 use crate::{
     index::Drift,
@@ -11,6 +11,7 @@ use crate::{
         spec::BucketSpec,
         stored_field::{FieldKind, StoredField},
     },
+    time::window::Window,
 };
 
 impl CollectionDescription {
@@ -50,6 +51,17 @@ impl CollectionDescription {
         };
         let kind = |of: &Self| of.form.get_str("kind").unwrap_or_default().to_owned();
         compare("the form", &kind(self), &kind(&model));
+        if let Some(described) = self.merge()
+            && let merge = spec.merge().map(Window::longest_millis)
+            && merge < Some(described.longest_millis())
+        {
+            let own = spec.merge().map_or("none".to_owned(), Window::described);
+            compare(
+                "`merge` (what readers look for)",
+                &described.described(),
+                &own,
+            );
+        }
         compare("the template of ids", &self.id, &model.id);
         compare("the key", &names(&self.keys), &names(&model.keys));
         compare("the array of items", &self.items, &model.items);
@@ -98,6 +110,11 @@ impl CollectionDescription {
             }
         };
         (!can_read).then(|| field_drift(model.name, described, &field(model)))
+    }
+
+    /// What sealed windows were merged into.
+    fn merge(&self) -> Option<Window> {
+        Window::of_description(self.form.get_str(MERGE).ok()?)
     }
 
     fn aggregate(&self, path: &str) -> Option<&AggregateDescription> {

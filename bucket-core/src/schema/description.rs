@@ -18,6 +18,8 @@ pub const MODELS: &str = "bucket_models";
 
 /// The version of descriptions that this library writes.
 pub(super) const VERSION: i32 = 1;
+/// What sealed windows become, in the description of the form.
+pub(super) const MERGE: &str = "merge";
 
 /// What is known about a collection of buckets without its model.
 ///
@@ -46,7 +48,8 @@ pub struct CollectionDescription {
     pub record: String,
     /// When the collection was first described, by the clock of the service.
     pub described_at: DateTime,
-    /// Its form: `kind` (`count`, `window`, `hybrid` or `numbered`), and the limits that were described last.
+    /// Its form: `kind` (`count`, `window`, `hybrid` or `numbered`), the limits that were described last, and `merge`, if sealed
+    /// windows become larger ones.
     pub form: Document,
     /// The template of ids, with stored names; `objectId` if the server makes them.
     pub id: String,
@@ -132,7 +135,7 @@ impl CollectionDescription {
             revision: 1,
             record: spec.record().to_owned(),
             described_at: now,
-            form: spec.form().described(),
+            form: form(spec),
             id: id(spec),
             keys: keys(spec),
             names: names(spec),
@@ -254,6 +257,14 @@ fn names(spec: &BucketSpec) -> BTreeMap<String, String> {
         (own.name(&default).to_owned(), name)
     });
     own.collect()
+}
+
+fn form(spec: &BucketSpec) -> Document {
+    let mut form = spec.form().described();
+    if let Some(merge) = spec.merge() {
+        form.insert(MERGE, merge.described());
+    }
+    form
 }
 
 fn id(spec: &BucketSpec) -> String {

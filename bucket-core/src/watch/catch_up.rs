@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Document, RawDocument, Timestamp, doc};
 
-use super::event::WatchEvent;
+use super::{event::WatchEvent, merging};
 use crate::{
     bucket::{
         self, ItemReader,
@@ -132,8 +132,10 @@ impl<T: Record> CatchUp<T> {
             }
             let record = reader.decode(at, item);
             records.push(record.map(|item| {
+                let (bucket, index) = merging::origin_of(&key, reader.origins(), index)
+                    .unwrap_or_else(|| (bucket.clone(), index));
                 let stored = InBucket {
-                    bucket: bucket.clone(),
+                    bucket,
                     index,
                     record: T::assemble(key.clone(), item),
                 };

@@ -85,6 +85,17 @@ pub(super) fn origins_of<T: Record>(known: &Bucket) -> Option<Origins> {
     Origins::read(T::SPEC, known.fields.as_deref()?).ok()?
 }
 
+/// The bucket that an item of a merged one was stored in, and its index there.
+pub(super) fn origin_of<T: Record>(
+    key: &T::Key,
+    origins: Option<&Origins>,
+    index: u32,
+) -> Option<(BucketId<T>, u32)> {
+    let (place, at) = origins?.place_of(index)?;
+    let origin = BucketId::of_stored(RawBsonRef::String(&id_at::<T>(key, place)))?;
+    Some((origin, at))
+}
+
 /// The same change, with the bucket that the record was stored in, if that is in a merged one now.
 pub(super) fn at_origin<T: Record>(
     change: RecordChange<T>,
@@ -92,13 +103,9 @@ pub(super) fn at_origin<T: Record>(
     origins: Option<&Origins>,
 ) -> (RecordChange<T>, BucketId<T>) {
     let mut change = change;
-    if let (
-        RecordChange::Updated { index, .. } | RecordChange::Removed { index, .. },
-        Some(origins),
-        Ok(key),
-    ) = (&mut change, origins, bucket.key())
-        && let Some((place, at)) = origins.place_of(*index)
-        && let Some(origin) = BucketId::of_stored(RawBsonRef::String(&id_at::<T>(&key, place)))
+    if let (RecordChange::Updated { index, .. } | RecordChange::Removed { index, .. }, Ok(key)) =
+        (&mut change, bucket.key())
+        && let Some((origin, at)) = origin_of(&key, origins, *index)
     {
         *index = at;
         return (change, origin);

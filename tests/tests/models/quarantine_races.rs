@@ -217,3 +217,45 @@ async fn a_removal_that_the_server_refuses_leaves_no_copy() {
     assert_eq!(number("events").await, 0);
     assert_eq!(number("events_quarantine").await, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_a_transaction_holds_keeps_no_other_from_its_repair() {
+    let database = database().await;
+    let events = Windowed::buckets(&database);
+    events.ensure().await.unwrap();
+    let ends = [0, 4_000, 8_000];
+    for start in ends {
+        let record = Windowed {
+            at: date(start),
+            ..Windowed::of(start)
+        };
+        events.insert(&record).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    let wrong = doc! { "$set": { "count": 7 } };
+    collection.update_many(doc! {}, wrong).await.unwrap();
+    let found = events.verify().await.unwrap();
+    assert_eq!(found.harmful(), 3, "{found}");
+    let client = collection.client();
+    let mut holder = client.start_session().await.unwrap();
+    holder.start_transaction().await.unwrap();
+    let held = doc! { "items.at": date(4_000) };
+    collection
+        .update_one(held, doc! { "$set": { "note": 1 } })
+        .session(&mut holder)
+        .await
+        .unwrap();
+    let repair = events.repair(&found).deadline(Duration::from_secs(1));
+    let report = repair.await.unwrap();
+    assert_eq!((report.mended, report.left), (2, 1), "{report}");
+    let held: Vec<_> = report
+        .buckets
+        .iter()
+        .filter_map(|of| of.refused.as_ref())
+        .collect();
+    assert_eq!(held.len(), 1, "{report}");
+    holder.abort_transaction().await.unwrap();
+    let found = events.verify().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (1, 0), "{report}");
+}

@@ -335,6 +335,18 @@ async fn followers_see_no_merge_and_each_edit_where_the_record_was_stored() {
     }
     let refs = references(&readings, 1).await;
     assert_eq!(seal_and_merge(&readings).await, 25);
+    let mut caught_up = readings
+        .watch_from(DateTime::from_millis(START))
+        .await
+        .unwrap();
+    for number in 0..300 {
+        let event = caught_up.next().await.unwrap().unwrap();
+        let Of::Stored { record, index, .. } = event.change else {
+            panic!("{event:?}");
+        };
+        assert_eq!(record.value, number);
+        assert_eq!((event.bucket, index), places[&number]);
+    }
     let token = events.token().unwrap();
     let which = Which::from(refs[77].reference.clone());
     readings
@@ -432,4 +444,71 @@ async fn a_model_without_it_merges_nothing() {
         matches!(error.kind(), ErrorKind::InvalidArgument { message, .. } if message.contains("merge = ")),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merged_bucket_gets_its_span_back() {
+    let database = database().await;
+    let readings = stored_readings(&database, 300).await;
+    seal_and_merge(&readings).await;
+    let before = shown(&readings, 1).await;
+    let stored = readings.collection::<Document>();
+    let wrong = DateTime::from_millis(START + 3 * HOUR);
+    for damage in [
+        doc! { "$set": { "bucket_start": wrong } },
+        doc! { "$set": { "bucket_end": wrong } },
+        doc! { "$set": { "bucket_start": wrong, "bucket_end": wrong } },
+        doc! { "$unset": { "bucket_end": "" } },
+        doc! { "$set": { "bucket_start": "then" } },
+    ] {
+        stored.update_one(doc! {}, damage.clone()).await.unwrap();
+        let report = readings.verify().await.unwrap();
+        let report = readings.repair(&report).await.unwrap();
+        assert_eq!(
+            (report.mended, report.quarantined),
+            (1, 0),
+            "{damage}: {report}"
+        );
+        sound(&readings).await;
+        assert_eq!(shown(&readings, 1).await, before, "{damage}");
+    }
+}
+
+mod without {
+    use super::*;
+
+    #[derive(Debug, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "readings",
+        items = "items",
+        window = "1h",
+        capacity = 40,
+        seal_after = "1h"
+    )]
+    pub(super) struct Reading {
+        #[bucket(key)]
+        sensor: i32,
+        #[bucket(time, first, last)]
+        at: DateTime,
+        #[bucket(sum, min, max)]
+        value: i64,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_would_not_find_merged_windows_differs_from_the_collection() {
+    let database = database().await;
+    let readings = stored_readings(&database, 300).await;
+    seal_and_merge(&readings).await;
+    let report = without::Reading::buckets(&database).ensure().await.unwrap();
+    let [drift] = &*report.drift else {
+        panic!("{report}");
+    };
+    let message = drift.to_string();
+    assert!(
+        message.contains("`merge`") && message.contains("week"),
+        "{message}"
+    );
+    let report = readings.ensure().await.unwrap();
+    assert!(report.drift.is_empty(), "{report}");
 }

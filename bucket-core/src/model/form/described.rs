@@ -5,6 +5,28 @@ use bson::{Document, doc};
 use super::{Form, LatePolicy};
 use crate::time::window::Window;
 
+impl Window {
+    /// Its name. It must never change.
+    pub(crate) fn described(self) -> String {
+        match self {
+            Self::Seconds(seconds) => format!("{seconds}s"),
+            Self::Day => "day".to_owned(),
+            Self::Week => "week".to_owned(),
+            Self::Month => "month".to_owned(),
+        }
+    }
+
+    /// The window that was described like this.
+    pub(crate) fn of_description(described: &str) -> Option<Self> {
+        match described {
+            "day" => Some(Self::Day),
+            "week" => Some(Self::Week),
+            "month" => Some(Self::Month),
+            seconds => seconds.strip_suffix('s')?.parse().ok().map(Self::Seconds),
+        }
+    }
+}
+
 impl Form {
     /// Its name and its limits. Names and shapes must never change.
     pub(crate) fn described(self) -> Document {
@@ -13,15 +35,7 @@ impl Form {
             described.insert("capacity", i64::from(capacity));
         }
         if let Some(window) = self.window() {
-            described.insert(
-                "window",
-                match window {
-                    Window::Seconds(seconds) => format!("{seconds}s"),
-                    Window::Day => "day".to_owned(),
-                    Window::Week => "week".to_owned(),
-                    Window::Month => "month".to_owned(),
-                },
-            );
+            described.insert("window", window.described());
         }
         if let Self::Hybrid {
             max_duration, late, ..

@@ -6,6 +6,8 @@ use bucket_core::check::Problem;
 use mongodb::bson::{Bson, Document};
 use serde::Serialize;
 
+use crate::Error;
+
 /// What [`Buckets::repair`](crate::Buckets::repair) did, or would do.
 ///
 /// It prints as a short text, one line per bucket that it kept, and serialises with serde.
@@ -64,13 +66,20 @@ pub struct RepairedBucket {
     pub quarantined: Vec<Problem>,
     /// What is still wrong.
     pub left: Vec<Problem>,
-    /// Why the server refused the statement; what it was for is left.
+    /// Why the server refused the statement, or that it did not answer in time; what it was for is left.
     pub refused: Option<String>,
     /// Whether others changed it at every attempt.
     pub is_changed: bool,
 }
 
 impl RepairedBucket {
+    /// What a statement was for is left.
+    pub(super) fn stays(&mut self, because: &Error) {
+        self.left.append(&mut self.mended);
+        self.left.append(&mut self.quarantined);
+        self.refused = Some(because.to_string());
+    }
+
     fn is_fine(&self) -> bool {
         self.mended.is_empty()
             && self.quarantined.is_empty()

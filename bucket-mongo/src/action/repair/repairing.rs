@@ -72,8 +72,25 @@ impl<T: Record> Repairing<'_, T> {
                 None => of_buckets.push((finding, vec![&finding.problem])),
             }
         }
+        let mut was_late = false;
         for (finding, problems) in of_buckets {
-            let bucket = self.bucket(finding, &problems).await?;
+            let mut bucket = RepairedBucket {
+                id: finding.id.clone(),
+                key: finding.key.clone(),
+                ..RepairedBucket::default()
+            };
+            match self.bucket(finding, &problems, &mut bucket).await {
+                Ok(()) => was_late = false,
+                // Somebody holds it, as a transaction does. If the next one is late, too, it is the server.
+                Err(error) if is_late(&error) && !was_late => {
+                    was_late = true;
+                    bucket.stays(&error);
+                    if bucket.left.is_empty() {
+                        bucket.left = problems.into_iter().cloned().collect();
+                    }
+                }
+                Err(error) => return Err(error),
+            }
             if !bucket.quarantined.is_empty() {
                 self.moved.entry(finding.id.to_string()).or_default();
             }
@@ -82,35 +99,33 @@ impl<T: Record> Repairing<'_, T> {
         Ok(())
     }
 
-    async fn bucket(&mut self, found: &Finding, problems: &[&Problem]) -> Result<RepairedBucket> {
-        let mut bucket = RepairedBucket {
-            id: found.id.clone(),
-            key: found.key.clone(),
-            ..RepairedBucket::default()
-        };
+    async fn bucket(
+        &mut self,
+        found: &Finding,
+        problems: &[&Problem],
+        bucket: &mut RepairedBucket,
+    ) -> Result<()> {
         let mut editing = Editing::new(self.buckets, None, self.settings, self.context.clone())?;
         let mut has_rival = false;
         for _ in 0..ATTEMPTS {
             let plan = document_with_id(&found.id);
             let Some(stored) = editing.read(plan).await?.pop() else {
-                return Ok(bucket);
+                return Ok(());
             };
             let mut others = self
                 .with_others(&mut editing, &stored, problems, found)
                 .await?;
             others.is_followed |= has_rival;
             let is_followed = others.is_followed;
-            let sent = self.one(&mut editing, &stored, others, &mut bucket).await;
+            let sent = self.one(&mut editing, &stored, others, bucket).await;
             match sent {
-                Ok(Sent::Made(_)) => return Ok(bucket),
+                Ok(Sent::Made(_)) => return Ok(()),
                 Ok(Sent::Lost) => {}
                 // A writer has opened a bucket since the look.
                 Err(error) if error.is_duplicate_key() && !is_followed => has_rival = true,
                 Err(error) if is_refused(&error) => {
-                    bucket.left.append(&mut bucket.mended);
-                    bucket.left.append(&mut bucket.quarantined);
-                    bucket.refused = Some(error.to_string());
-                    return Ok(bucket);
+                    bucket.stays(&error);
+                    return Ok(());
                 }
                 Err(error) => return Err(error),
             }
@@ -118,7 +133,7 @@ impl<T: Record> Repairing<'_, T> {
             bucket.left = Vec::new();
         }
         bucket.is_changed = true;
-        Ok(bucket)
+        Ok(())
     }
 
     /// Looks at the problems of a bucket with others again.
@@ -288,6 +303,11 @@ impl<T: Record> Repairing<'_, T> {
             _ => Ok(done),
         }
     }
+}
+
+/// Whether the server did not answer for this bucket in time.
+fn is_late(error: &Error) -> bool {
+    error.is_timed_out() || error.is_outcome_unknown()
 }
 
 fn id_of(stored: &RawDocumentBuf) -> Bson {
