@@ -14,7 +14,7 @@ use crate::{
         merged::{MERGED, Origin, Origins},
         packed::{each_packed, pack},
         record::Record,
-        sealed::{AT, PACKED, SEALED, ends_of_sealed, packed},
+        sealed::{AT, EDIT, PACKED, SEALED, ends_of_sealed, packed},
     },
     codec::raw::RawWriter,
     error::Damage,
@@ -349,8 +349,9 @@ pub fn dated(stored: &RawDocument, now: DateTime) -> Option<Document> {
     }
     let id = Bson::try_from(stored.get(ID).ok()??).ok()?;
     let before = Document::try_from(sealed).ok()?;
-    // All of it, so that a change stream shows that nothing else is changed.
+    // All of it, without what the last edit changed, so that a change stream shows that nothing else is changed.
     let mut after = before.clone();
+    after.remove(EDIT);
     after.insert(AT, now);
     Some(doc! {
         "q": { ID: { "$eq": id }, SEALED: { "$eq": before } },

@@ -375,6 +375,27 @@ async fn followers_see_no_merge_and_each_edit_where_the_record_was_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn followers_see_nothing_of_a_bucket_that_gets_the_date_of_its_sealing() {
+    let database = database().await;
+    let readings = stored_readings(&database, 36).await;
+    readings.seal().after(Duration::ZERO).await.unwrap();
+    let edited = Which::from(references(&readings, 1).await[17].reference.clone());
+    readings.delete(1, &edited).await.unwrap();
+    let stored = readings.collection::<Document>();
+    stored
+        .update_many(doc! {}, doc! { "$unset": { "_sealed.at": "" } })
+        .await
+        .unwrap();
+    let mut events = readings.watch().await.unwrap();
+    let merged = readings.merge().settled(Duration::ZERO).await.unwrap();
+    assert_eq!((merged.buckets, merged.dated), (0, 3), "{merged}");
+    seal_and_merge(&readings).await;
+    readings.insert(&reading(1, 37)).await.unwrap();
+    let event = events.next().await.unwrap().unwrap();
+    assert!(matches!(event.change, Of::Stored { .. }), "{event:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_statistics_and_of_many_keys_sees_one_moment() {
     let database = database().await;
     let readings = Reading::buckets(&database);
