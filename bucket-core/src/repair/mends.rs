@@ -350,7 +350,7 @@ impl<'a> Bucket<'a> {
     ) -> Option<Changes> {
         let names = self.spec.names();
         let end = origins.end();
-        let items = u32::try_from(self.items()?).ok()?;
+        let items = self.items()?;
         let fits = start <= earliest && latest < end && origins.check_count(items).is_ok();
         let mut span = Changes::one(names.start, start)?;
         span.extend(Changes::one(names.end, end)?);

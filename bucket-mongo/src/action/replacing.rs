@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bucket_core::{Record, write::Contested};
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use mongodb::ClientSession;
 use tokio::time::Instant;
 
@@ -95,7 +95,8 @@ impl<T: Record> Replacing<'_, T> {
         }
         let lanes: Vec<_> = keys
             .into_iter()
-            .map(|of_key| self.one_after_the_other(of_key, None, false))
+            // One type for all models: what runs them side by side is compiled once.
+            .map(|of_key| self.one_after_the_other(of_key, None, false).boxed())
             .collect();
         let outcomes: Vec<Outcomes> = stream::iter(lanes).buffer_unordered(KEYS).collect().await;
         outcomes.into_iter().flatten().collect()
