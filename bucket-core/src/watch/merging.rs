@@ -102,6 +102,10 @@ pub(super) fn at_origin<T: Record>(
     bucket: &BucketId<T>,
     origins: Option<&Origins>,
 ) -> (RecordChange<T>, BucketId<T>) {
+    // The key of most events is not needed.
+    if origins.is_none() {
+        return (change, bucket.clone());
+    }
     let mut change = change;
     if let (RecordChange::Updated { index, .. } | RecordChange::Removed { index, .. }, Ok(key)) =
         (&mut change, bucket.key())
