@@ -1,6 +1,8 @@
 //! What the live tests share: one development server for all of them, and one database for each
 //! test. A test that disturbs its server has its own server.
 
+use std::time::Duration;
+
 use bucket_mongo::{
     mongodb::{
         bson::{DateTime, Document, doc},
@@ -18,6 +20,10 @@ static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 /// A write of the largest documents changes 64 MB: the document, two keys of nearly its size, and the entry in the
 /// oplog. In a smaller cache the server breaks such a write off, or stalls for a minute, with all tests that it serves.
 const CACHE_MIB: u32 = 1024;
+
+/// How long a call may take whose deadline is not what a test is about: on a machine that has much else to do, the default
+/// is short for a test with many writers.
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The server of all tests that only need one. It stops when the process ends.
 ///

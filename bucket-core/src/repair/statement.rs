@@ -1,5 +1,7 @@
 //! The statements of a repair, which match only the document that was read.
 
+use std::collections::HashSet;
+
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::changes::Changes;
@@ -124,8 +126,13 @@ fn write_filter(spec: &BucketSpec, stored: &RawDocument, writer: &mut RawWriter)
         writer.bool("$exists", false);
         writer.end(none);
     }
+    let mut names = HashSet::new();
     for element in elements(stored).map_while(Result::ok) {
         let name = element.name;
+        // Of a repeated name, the server compares the first.
+        if !names.insert(name) {
+            continue;
+        }
         if name == spec.items() && is_large {
             if let Ok(Some(items)) = stored.get(name).map(|items| items?.as_array()) {
                 let size = writer.begin_document(name);

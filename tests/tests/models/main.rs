@@ -42,6 +42,7 @@ mod repair;
 mod repair_indexes;
 mod repair_lost;
 mod repair_room;
+mod repeated_fields;
 mod server_model;
 mod set_up;
 mod set_up_races;

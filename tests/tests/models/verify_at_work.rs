@@ -2,7 +2,10 @@
 
 use std::{
     fmt::Debug,
-    sync::atomic::{AtomicBool, AtomicI64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,9 +13,9 @@ use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind, Which,
     bson::{DateTime, doc},
 };
-use bucket_tests::{database, documents};
-use futures_util::{FutureExt, future::join_all};
+use bucket_tests::{PATIENCE, database, documents};
 use serde::{Deserialize, Serialize};
+use tokio::{spawn, task::JoinHandle};
 
 use super::verify::Random;
 
@@ -114,7 +117,7 @@ async fn any<T: Work>(
     Some((device, Which::from(found.reference), found.record))
 }
 
-async fn append<T: Work>(events: Buckets<T>, mut random: Random, next: &AtomicI64) {
+async fn append<T: Work>(events: Buckets<T>, mut random: Random, next: Arc<AtomicI64>) {
     for round in 0_i64.. {
         if round == i64::try_from(ROUNDS).unwrap() {
             break;
@@ -134,7 +137,7 @@ async fn append<T: Work>(events: Buckets<T>, mut random: Random, next: &AtomicI6
     }
 }
 
-async fn edit<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64) {
+async fn edit<T: Work>(events: Buckets<T>, mut random: Random, done: Arc<AtomicI64>) {
     for _ in 0..ROUNDS {
         if let Some((device, which, _)) = any(&events, &mut random).await {
             match events.update(T::key_of(device), which, Work::correct).await {
@@ -145,7 +148,7 @@ async fn edit<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64)
     }
 }
 
-async fn remove<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64) {
+async fn remove<T: Work>(events: Buckets<T>, mut random: Random, done: Arc<AtomicI64>) {
     for _ in 0..ROUNDS / 2 {
         if let Some((device, which, _)) = any(&events, &mut random).await {
             match events.delete(T::key_of(device), which).await {
@@ -156,7 +159,7 @@ async fn remove<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI6
     }
 }
 
-async fn relocate<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64) {
+async fn relocate<T: Work>(events: Buckets<T>, mut random: Random, done: Arc<AtomicI64>) {
     for _ in 0..ROUNDS / 2 {
         let to = date(i64::try_from(random.below(150)).unwrap());
         if let Some((device, which, _)) = any(&events, &mut random).await {
@@ -169,7 +172,7 @@ async fn relocate<T: Work>(events: Buckets<T>, mut random: Random, done: &Atomic
     }
 }
 
-async fn replace<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64) {
+async fn replace<T: Work>(events: Buckets<T>, mut random: Random, done: Arc<AtomicI64>) {
     for _ in 0..ROUNDS {
         if let Some((_, _, mut record)) = any(&events, &mut random).await {
             record.correct();
@@ -181,7 +184,7 @@ async fn replace<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI
     }
 }
 
-async fn seal<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64) {
+async fn seal<T: Work>(events: Buckets<T>, mut random: Random, done: Arc<AtomicI64>) {
     for _ in 0..ROUNDS {
         let sealed = events.seal().after(Duration::ZERO).await.unwrap();
         done.fetch_add(i64::try_from(sealed.buckets).unwrap(), Ordering::Relaxed);
@@ -239,39 +242,35 @@ async fn nothing_is_reported<T: Work>() {
         report.unwrap().into_result().unwrap();
     }
     let seals = T::SPEC.seal_after().is_some();
-    let next = AtomicI64::new(2 * filled);
-    let [edited, removed, moved, replaced, sealed] = [(); 5].map(|()| AtomicI64::new(0));
-    let is_done = AtomicBool::new(false);
+    let next = Arc::new(AtomicI64::new(2 * filled));
+    let [edited, removed, moved, replaced, sealed] = [(); 5].map(|()| Arc::default());
+    // In tasks of their own: a check is busy for longer than they wait for their server.
     let mut work = Vec::new();
     for task in 0..TASKS {
-        let events = || T::buckets(&database);
+        let events = || T::buckets(&database).with_deadline(PATIENCE);
         let random = |kind: u64| Random(task * 10 + kind);
-        work.push(append(events(), random(0), &next).boxed());
-        work.push(edit(events(), random(1), &edited).boxed());
-        work.push(remove(events(), random(2), &removed).boxed());
-        work.push(relocate(events(), random(3), &moved).boxed());
-        if seals {
-            work.push(seal(events(), random(4), &sealed).boxed());
+        work.push(spawn(append(events(), random(0), Arc::clone(&next))));
+        work.push(spawn(edit(events(), random(1), Arc::clone(&edited))));
+        work.push(spawn(remove(events(), random(2), Arc::clone(&removed))));
+        work.push(spawn(relocate(events(), random(3), Arc::clone(&moved))));
+        work.push(if seals {
+            spawn(seal(events(), random(4), Arc::clone(&sealed)))
         } else {
-            work.push(replace(events(), random(5), &replaced).boxed());
-        }
+            spawn(replace(events(), random(5), Arc::clone(&replaced)))
+        });
     }
-    let work = async {
-        join_all(work).await;
-        is_done.store(true, Ordering::Relaxed);
-    };
-    let verifier = async {
-        let events = T::buckets(&database);
-        let mut walks = 0;
-        while !is_done.load(Ordering::Relaxed) || walks < 3 {
-            // Also with pauses, in which writers come between two batches.
-            let pause = Duration::from_millis(10 * (walks % 3));
-            let report = events.verify().pause(pause).await.unwrap();
-            assert!(report.is_clean(), "{report}");
-            walks += 1;
-        }
-    };
-    tokio::join!(work, verifier);
+    let events = T::buckets(&database);
+    let mut walks = 0;
+    while walks < 3 || !work.iter().all(JoinHandle::is_finished) {
+        // Also with pauses, in which writers come between two batches.
+        let pause = Duration::from_millis(10 * (walks % 3));
+        let report = events.verify().pause(pause).await.unwrap();
+        assert!(report.is_clean(), "{report}");
+        walks += 1;
+    }
+    for task in work {
+        task.await.unwrap();
+    }
     for done in [
         &edited,
         &removed,

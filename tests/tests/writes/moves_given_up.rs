@@ -161,3 +161,37 @@ async fn a_move_that_is_given_up_while_the_server_holds_its_command_keeps_nobody
     );
     assert!(others.verify().await.unwrap().is_clean());
 }
+
+/// As a member does that is no longer primary, or that finds that a transaction took too long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_whose_transactions_the_server_aborts_until_its_deadline_may_be_made_again() {
+    let server = server().await;
+    let database = server.database("given_up").await.unwrap();
+    let others = Event::buckets(&database);
+    others.ensure().await.unwrap();
+    others.insert(&event(1)).await.unwrap();
+    let gives_up = database_of_another(&server, false).await;
+    let events = Event::buckets(&gives_up.client().database(database.name()));
+    let move_it = || {
+        let change = |event: &mut Event| event.at = date(500);
+        let update = events.update("a", Which::id(&1_i64), change);
+        update.deadline(PATIENCE).into_future()
+    };
+    let aborted = doc! {
+        "failCommands": ["update"],
+        "errorCode": 251,
+        "errorLabels": ["TransientTransactionError"],
+        // The second reply comes shortly after the deadline.
+        "blockConnection": true,
+        "blockTimeMS": 400,
+    };
+    fail(&server, "alwaysOn", aborted).await;
+    let error = move_it().await.unwrap_err();
+    assert!(
+        error.is_retryable() && !error.is_outcome_unknown(),
+        "{error}"
+    );
+    fail(&server, "off", doc! {}).await;
+    assert!(move_it().await.unwrap().is_some());
+    assert!(others.verify().await.unwrap().is_clean());
+}

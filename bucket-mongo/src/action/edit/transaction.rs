@@ -40,6 +40,7 @@ pub(in crate::action) struct Transaction {
     session: Option<ClientSession>,
     /// The server may hold it open, and its buckets with it.
     is_open: bool,
+    attempts: u32,
     database: Database,
     collection: &'static str,
     write_concern: Option<WriteConcern>,
@@ -83,6 +84,7 @@ impl Transaction {
         Ok(takes.then(|| Self {
             session: Some(session),
             is_open: false,
+            attempts: 0,
             database: database.clone(),
             collection,
             write_concern: write_concern.cloned(),
@@ -101,6 +103,7 @@ impl Transaction {
             return Ok(());
         };
         self.is_open = true;
+        self.attempts += 1;
         let start = session.start_transaction();
         // A transaction takes not every level that a client may have.
         let start = start.selection_criteria(primary);
@@ -137,11 +140,25 @@ impl Transaction {
             }
         };
         if Instant::now() >= self.deadline {
-            let conflict = || Error::new(ErrorKind::Contention { attempts: 1 }, &self.context);
-            return Err(error.unwrap_or_else(conflict));
+            return Err(self.too_late(error));
         }
         sleep(backoff::between(0, PAUSE)).await;
         Ok(None)
+    }
+
+    /// The error of a call whose last attempt ended with this one, after its deadline.
+    fn too_late(&self, last: Option<Error>) -> Error {
+        let attempts = self.attempts;
+        match last {
+            // The server aborts the transactions of a member that is no longer primary, and those that take too long. Its
+            // code says that of this attempt only.
+            Some(error) if error.contains_label(TRANSIENT) && !error.is_retryable() => {
+                let kind = ErrorKind::Contention { attempts };
+                Error::with_driver(kind, &self.context, error.driver().cloned())
+            }
+            Some(error) => error,
+            None => Error::new(ErrorKind::Contention { attempts }, &self.context),
+        }
     }
 
     /// Ends the transaction: nothing of it is stored.
