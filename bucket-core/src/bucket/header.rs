@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocument};
 
 use super::{
     archived::Instead,
-    sealed::{packed, unsealed},
+    sealed::{ARCHIVED, EXPIRED, SEALED, packed, unsealed},
 };
 use crate::{error::Damage, model::spec::BucketSpec};
 
@@ -23,6 +23,16 @@ pub(crate) fn has_no_items(spec: &BucketSpec, stored: &RawDocument) -> bool {
         unsealed(spec, stored),
         Err(Damage::Sealed { .. } | Damage::Archived | Damage::Expired { .. })
     )
+}
+
+/// Which of [`ARCHIVED`] and [`EXPIRED`] a bucket says of its items, in whose place another tool has put something else.
+pub(crate) fn overwritten(spec: &BucketSpec, stored: &RawDocument) -> Option<&'static str> {
+    if packed(spec.items(), stored).is_some() {
+        return None;
+    }
+    let sealed = stored.get_document(SEALED).ok()?;
+    let says = |name: &&str| matches!(sealed.get(name), Ok(Some(_)));
+    [ARCHIVED, EXPIRED].into_iter().find(says)
 }
 
 /// Whether only the statistics of a bucket are kept. What was in the archive may be gone there already.

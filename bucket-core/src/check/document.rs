@@ -11,13 +11,13 @@ use super::{
 use crate::{
     bucket::{
         edits::Edits,
-        header::is_header,
+        header::{is_header, overwritten},
         id::{self, Place},
         key_of,
         merged::Origins,
         packed::ends_of,
         record::Record,
-        sealed::{EXPIRED, SEALED, ends_of_sealed, packed},
+        sealed::{ARCHIVED, EXPIRED, SEALED, ends_of_sealed, packed},
         stored_count, unsealed,
     },
     error::Damage,
@@ -156,6 +156,11 @@ pub(crate) fn document<T: Record>(
             return checked;
         }
     };
+    if let Some(problem) = replaced_items(spec, stored) {
+        // The rest of the bucket is of the records that it had.
+        checked.problems.push(problem);
+        return checked;
+    }
     checked
         .problems
         .extend(sealed_ends(spec, stored, &unsealed));
@@ -218,6 +223,18 @@ fn of_header(
         });
     }
     problems
+}
+
+/// What is wrong with a bucket whose items are in the archive, or gone, if something else is in their place.
+fn replaced_items(spec: &BucketSpec, stored: &RawDocument) -> Option<Problem> {
+    let message = if overwritten(spec, stored)? == ARCHIVED {
+        "they are archived, and something else is in the place of the reference: the archive may have them"
+    } else {
+        "they have expired, and something else is in their place"
+    };
+    Some(Problem::Packed {
+        message: message.to_owned(),
+    })
 }
 
 /// Whether a sealed bucket says when its first and its last record are.

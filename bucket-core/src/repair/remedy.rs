@@ -4,7 +4,13 @@ use bson::{DateTime, RawDocument, RawDocumentBuf, doc};
 
 use super::{changes::Changes, mends, statement};
 use crate::{
-    bucket::{header::has_no_items, key_of, record::Record, unsealed},
+    bucket::{
+        header::{has_no_items, overwritten},
+        key_of,
+        record::Record,
+        sealed::EXPIRED,
+        unsealed,
+    },
     check::{Checked, Problem, ProblemKind, document, problem},
     model::limits::Limits,
     read::{FindPlan, key_elements, newest},
@@ -136,7 +142,8 @@ pub fn remedy<T: Record>(
 /// A document with problems that nothing mends. One whose items are elsewhere, or cannot be read by this program, stays: with
 /// its items, more may be mended. So does one of which only the statistics are kept: reads would lose them.
 fn not_mended<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Remedy {
-    if has_no_items(T::SPEC, stored) {
+    let is_header = overwritten(T::SPEC, stored) == Some(EXPIRED);
+    if is_header || has_no_items(T::SPEC, stored) {
         Remedy::Leave { problems }
     } else {
         Remedy::Quarantine { problems }

@@ -4,7 +4,7 @@
 use bucket_core::Damage;
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Fill, Interval, Problem, ProblemKind,
-    bson::{DateTime, Document, doc},
+    bson::{Bson, DateTime, Document, doc},
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
@@ -114,7 +114,9 @@ async fn what_needs_no_records_is_mended_and_the_rest_stays() {
     assert!(events.verify().await.unwrap().findings.is_empty());
     let figures = || count_and_total(&events, |stats| stats.number().sum());
     assert_eq!(figures().await, (9, Some(36)));
-    for (name, value) in [("bucket_size", i64::MAX), ("count", -1)] {
+    let empty = Bson::Array(Vec::new());
+    let values = [i64::MAX.into(), (-1).into(), empty];
+    for (name, value) in ["bucket_size", "count", "items"].into_iter().zip(values) {
         let before = documents(&database, "events").await;
         damage(doc! { "$set": { name: value } }).await.unwrap();
         let damaged = documents(&database, "events").await;

@@ -65,8 +65,7 @@ async fn repaired<T: Event>(events: &Buckets<T>, what: &str) -> u64 {
     let mut moved = 0;
     for _ in 0..3 {
         let found = events.verify().await.unwrap();
-        let stays =
-            |it: &Finding| it.problem.kind() == ProblemKind::Gap || !it.is_harmful();
+        let stays = |it: &Finding| it.problem.kind() == ProblemKind::Gap || !it.is_harmful();
         if found.findings.iter().all(stays) {
             return moved;
         }

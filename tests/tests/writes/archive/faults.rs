@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bucket_mongo::{
+    ProblemKind,
     bson::{Binary, spec::BinarySubtype},
     mongodb::{
         Client, Database,
@@ -397,6 +398,56 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
 }
 
 /// `repair` cannot mend a bucket whose items are elsewhere.
+/// A tool that knows no archive has written over the reference. The aggregates are still those of the records, which the
+/// archive has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
+    let damages = [
+        doc! { "$set": { "items": [] } },
+        doc! { "$set": { "items": [{ "device": "a", "at": bucket_mongo::bson::DateTime::now() }] } },
+        doc! { "$set": { "items": 5 } },
+        doc! { "$unset": { "items": 1 } },
+    ];
+    for damage in damages {
+        let database = database().await;
+        let events = Record::buckets(&database);
+        events.ensure().await.unwrap();
+        insert(&events, "a", 0..40).await;
+        seal(&events).await;
+        events.archive_to(archive(&database)).await.unwrap();
+        let before = copies(&database).await;
+        let buckets = database.collection::<Document>("events");
+        let second = doc! { "_id": { "$gt": "a_1698335220" } };
+        buckets
+            .update_one(second.clone(), damage.clone())
+            .await
+            .unwrap();
+        let damaged = buckets.find_one(second).await.unwrap().unwrap();
+        for events in [
+            events.clone(),
+            events.clone().with_archive(archive(&database)),
+        ] {
+            let found = events.verify().await.unwrap();
+            let kinds = found.findings.iter().filter(|it| it.is_harmful());
+            let kinds = kinds.map(|it| it.problem.kind()).collect::<Vec<_>>();
+            assert_eq!(kinds, [ProblemKind::Packed], "{damage}: {found}");
+        }
+        let events = events.with_archive(archive(&database));
+        let found = events.verify().await.unwrap();
+        let report = events.repair(&found).await.unwrap();
+        assert_eq!(
+            (report.mended, report.quarantined, report.left),
+            (0, 1, 0),
+            "{damage}: {report}"
+        );
+        assert!(events.verify().await.unwrap().is_clean());
+        let moved = database.collection::<Document>("events_quarantine");
+        let moved = moved.find_one(doc! {}).await.unwrap().unwrap();
+        assert_eq!(moved.get_document("document").unwrap(), &damaged);
+        assert_eq!(copies(&database).await, before, "{damage}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn items_come_back_to_a_bucket_whatever_is_wrong_with_it() {
     let damages = [
