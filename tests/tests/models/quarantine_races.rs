@@ -259,3 +259,49 @@ async fn a_bucket_that_a_transaction_holds_keeps_no_other_from_its_repair() {
     let report = events.repair(&found).await.unwrap();
     assert_eq!((report.mended, report.left), (1, 0), "{report}");
 }
+
+/// The server has no room in its cache for the change of a large document, until others have less there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_for_which_the_server_has_no_room_keeps_no_other_from_its_repair() {
+    let parameters = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().own().arguments(parameters);
+    let server = server.await.unwrap();
+    let database = server.database("no_room").await.unwrap();
+    let events = Windowed::buckets(&database);
+    events.ensure().await.unwrap();
+    events.insert(&Windowed::of(0)).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let admin = collection.client().database("admin");
+    for (command, damage) in [
+        ("update", "count"),
+        ("delete", "device"),
+        // Of the copy.
+        ("update", "device"),
+    ] {
+        let wrong = doc! { "$set": { damage: 7 } };
+        collection.update_many(doc! {}, wrong).await.unwrap();
+        let found = events.verify().await.unwrap();
+        assert!(found.harmful() > 0, "{found}");
+        let fail = |mode: &str| {
+            doc! {
+                "configureFailPoint": "failCommand",
+                "mode": mode,
+                "data": { "failCommands": [command], "errorCode": 388 },
+            }
+        };
+        admin.run_command(fail("alwaysOn")).await.unwrap();
+        let repair = events.repair(&found).deadline(Duration::from_millis(300));
+        let report = repair.await.unwrap();
+        assert_eq!(
+            (report.mended, report.quarantined, report.left),
+            (0, 0, 1),
+            "{report}"
+        );
+        assert!(report.buckets[0].refused.is_some(), "{report}");
+        admin.run_command(fail("off")).await.unwrap();
+    }
+    let found = events.verify().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!(report.quarantined, 1, "{report}");
+    assert!(events.verify().await.unwrap().is_clean());
+}
