@@ -157,7 +157,7 @@ pub(crate) fn document<T: Record>(
         }
     };
     if let Some(problem) = replaced_items(spec, stored) {
-        // The rest of the bucket is of the records that it had.
+        // The other fields describe the records that it had.
         checked.problems.push(problem);
         return checked;
     }

@@ -6,7 +6,7 @@ use bucket_mongo::{
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::database;
+use bucket_tests::{PATIENCE, database};
 use serde::{Deserialize, Serialize};
 
 use crate::common::explained::{explain, find};
@@ -45,6 +45,7 @@ async fn long_history(open: bool) -> TestDatabase {
     }));
     trades
         .insert_many(records)
+        .deadline(PATIENCE)
         .await
         .unwrap()
         .into_result()

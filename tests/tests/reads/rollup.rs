@@ -6,7 +6,7 @@ use bucket_mongo::{
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, date, profiled};
+use bucket_tests::{PATIENCE, database, date, profiled};
 
 use crate::common::iot::{DEVICE, Iot, at, iot};
 
@@ -358,6 +358,7 @@ async fn long_keys_and_many_cut_buckets_take_several_commands() {
         .collect();
     buckets
         .insert_many(records)
+        .deadline(PATIENCE)
         .await
         .unwrap()
         .into_result()

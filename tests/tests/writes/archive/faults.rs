@@ -404,7 +404,7 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
 async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
     let damages = [
         doc! { "$set": { "items": [] } },
-        doc! { "$set": { "items": [{ "device": "a", "at": bucket_mongo::bson::DateTime::now() }] } },
+        doc! { "$set": { "items": [{ "device": "a", "at": DateTime::now() }] } },
         doc! { "$set": { "items": 5 } },
         doc! { "$unset": { "items": 1 } },
     ];
