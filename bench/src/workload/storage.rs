@@ -1,6 +1,6 @@
 //! The space that real readings take on disk.
 
-use std::{marker::PhantomData, time::Duration};
+use std::marker::PhantomData;
 
 use bucket_mongo::{
     bson::{Document, doc},
@@ -23,7 +23,7 @@ use crate::{
     scale::Scale,
     sensors::{
         SensorModel, SensorReading, Sensors200, Sensors1000, Sensors1000Sealed, SensorsHourly,
-        SensorsHourlyMerged, SensorsHourlySealed, SensorsWeeklySealed, sensor_readings,
+        SensorsHourlySealed, SensorsWeeklySealed, sensor_readings,
     },
 };
 
@@ -49,8 +49,6 @@ fn plan(_: Scale) -> Plan {
         plan.own(Buckets::<Sensors1000Sealed>::sealed(false)),
         plan.own(Buckets::<Sensors1000Sealed>::sealed(true)),
         plan.own(Buckets::<SensorsWeeklySealed>::sealed(true)),
-        plan.own(Buckets::<SensorsHourlyMerged>::sealed(false)),
-        plan.own(Buckets::<SensorsHourlyMerged>::sealed(true)),
     ];
     plan.own(Buckets::<SensorsHourlySealed>::sealed(false));
     let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
@@ -131,13 +129,6 @@ impl<M: SensorModel> Contestant for Buckets<M> {
             arena.expect_items(collection, ITEMS, records.len()).await?;
             if self.sealed {
                 buckets.seal().await?;
-            }
-            if M::SPEC.merge().is_some() {
-                // Nobody else writes.
-                buckets.merge().settled(Duration::ZERO).await?;
-                // Later buckets would use the space of those that are gone. Here none come.
-                let compact = doc! { "compact": collection, "force": true };
-                arena.database().run_command(compact).await?;
             }
             each(arena, collection, records.len()).await
         }

@@ -26,7 +26,7 @@ pub enum Sealing {
     Statement(SealStatement),
     /// It is not due yet, or has no records.
     NotDue,
-    /// It stays as it is: packed it would not be smaller, it is too large, or its aggregates do not bound its records.
+    /// It stays as it is: packed it would not be smaller (in a model that merges none), it is too large, or its aggregates do not bound its records.
     /// The statement has its items as rows and as columns, in 16 MB.
     Stays,
 }
@@ -81,8 +81,10 @@ fn of<T: Record>(
         return Ok(Sealing::Stays);
     }
     let rows = array.as_bytes();
+    // Only sealed buckets are merged, and together those with few records are smaller.
+    let is_merged = spec.merge().is_some();
     Ok(match pack(items) {
-        Some(packed) if packed.len() < rows.len() => {
+        Some(packed) if is_merged || packed.len() < rows.len() => {
             let change = statement::Change::Seal {
                 rows,
                 packed: &packed,

@@ -160,6 +160,24 @@ async fn reads_are_the_same_before_and_after() {
     );
 }
 
+/// Such a window is no smaller as columns.
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_with_one_record_are_merged_too() {
+    let database = database().await;
+    let readings = Reading::buckets(&database);
+    readings.ensure().await.unwrap();
+    let records = (0..100).map(|hour| reading(1, hour * 12));
+    readings.insert_many(records).await.unwrap();
+    let before = shown(&readings, 1).await;
+    let sealed = readings.seal().after(Duration::ZERO).await.unwrap();
+    assert_eq!((sealed.buckets, sealed.stay), (100, 0), "{sealed}");
+    assert_eq!(shown(&readings, 1).await, before);
+    assert_eq!(seal_and_merge(&readings).await, 100);
+    assert_eq!(stored(&readings).await, 1);
+    assert_eq!(shown(&readings, 1).await, before);
+    sound(&readings).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn late_records_and_edits_go_on() {
     let database = database().await;
