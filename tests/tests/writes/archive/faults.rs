@@ -422,7 +422,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
             .update_one(second.clone(), damage.clone())
             .await
             .unwrap();
-        let damaged = buckets.find_one(second).await.unwrap().unwrap();
+        let bucket = buckets.find_one(second).await.unwrap().unwrap();
         for events in [
             events.clone(),
             events.clone().with_archive(archive(&database)),
@@ -443,7 +443,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         assert!(events.verify().await.unwrap().is_clean());
         let moved = database.collection::<Document>("events_quarantine");
         let moved = moved.find_one(doc! {}).await.unwrap().unwrap();
-        assert_eq!(moved.get_document("document").unwrap(), &damaged);
+        assert_eq!(moved.get_document("document").unwrap(), &bucket);
         assert_eq!(copies(&database).await, before, "{damage}");
     }
 }
