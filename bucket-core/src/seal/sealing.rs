@@ -26,7 +26,8 @@ pub enum Sealing {
     Statement(SealStatement),
     /// It is not due yet, or has no records.
     NotDue,
-    /// It stays as it is: packed it would not be smaller (in a model that merges none), it is too large, or its aggregates do not bound its records.
+    /// It stays as it is: packed it would not be smaller (in a model that merges none), it is too large, or its
+    /// aggregates do not bound its records.
     /// The statement has its items as rows and as columns, in 16 MB.
     Stays,
 }

@@ -397,7 +397,6 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
     assert_eq!(archive.count_documents(undated).await.unwrap(), 0);
 }
 
-/// `repair` cannot mend a bucket whose items are elsewhere.
 /// A tool that knows no archive has written over the reference. The aggregates are still those of the records, which the
 /// archive has.
 #[tokio::test(flavor = "multi_thread")]
@@ -414,6 +413,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         events.ensure().await.unwrap();
         insert(&events, "a", 0..40).await;
         seal(&events).await;
+        let expected = stored(&events, "a").await;
         events.archive_to(archive(&database)).await.unwrap();
         let before = copies(&database).await;
         let buckets = database.collection::<Document>("events");
@@ -445,9 +445,24 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         let moved = moved.find_one(doc! {}).await.unwrap().unwrap();
         assert_eq!(moved.get_document("document").unwrap(), &bucket);
         assert_eq!(copies(&database).await, before, "{damage}");
+
+        // The way back, as the book says it.
+        let of_bucket = doc! { "_bucket.id": bucket.get("_id").unwrap() };
+        let copy = archive(&database)
+            .find_one(of_bucket)
+            .await
+            .unwrap()
+            .unwrap();
+        let mut back = bucket;
+        back.insert("items", copy.get("items").unwrap());
+        back.get_document_mut("_sealed").unwrap().remove("archived");
+        buckets.insert_one(&back).await.unwrap();
+        assert!(events.verify().await.unwrap().is_clean());
+        assert_eq!(stored(&events, "a").await, expected, "{damage}");
     }
 }
 
+/// `repair` cannot mend a bucket whose items are elsewhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn items_come_back_to_a_bucket_whatever_is_wrong_with_it() {
     let damages = [
