@@ -201,7 +201,6 @@ impl<T: Record> Ingestor<T> {
     }
 
     /// Reports the outcome of everything so far, without waiting.
-    #[must_use]
     pub fn report(&self) -> IngestReport {
         self.shared().report()
     }

@@ -108,6 +108,7 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;
+mod without_failures;
 mod write_concern;
 mod write_setters;
 mod writer;
@@ -142,6 +143,7 @@ pub use self::{
     documents::{Attributed, Documents},
     error::{Error, ErrorKind, IntervalError, Result, TokenError},
     ingest::{IngestReport, Ingestor, WhenFull},
+    without_failures::WithoutFailures,
 };
 #[doc(inline)]
 pub use bucket_core::{

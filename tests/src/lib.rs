@@ -13,7 +13,10 @@ use bucket_mongo::{
 use futures_util::TryStreamExt;
 use tokio::sync::OnceCell;
 
+pub use self::load::Load;
+
 pub mod faults;
+mod load;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 

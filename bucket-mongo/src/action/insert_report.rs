@@ -4,6 +4,7 @@ use super::RecordOutcome;
 use crate::{
     error::{Error, Result},
     failures::{Failed, Failures},
+    without_failures::WithoutFailures,
     writer::Written,
 };
 
@@ -19,6 +20,7 @@ use crate::{
 ///     format!("{} of {} records stored", report.stored(), report.tried())
 /// }
 /// ```
+#[must_use = "records that could not be stored are only in the report: `into_result()` makes them an error"]
 #[derive(Debug, Clone, Default)]
 pub struct InsertReport {
     stored: usize,
@@ -149,10 +151,10 @@ impl InsertReport {
     /// # Errors
     ///
     /// That of the record with the lowest index, or why none were [taken](Self::stopped_by) any more.
-    pub fn into_result(mut self) -> Result<Self> {
+    pub fn into_result(mut self) -> Result<WithoutFailures<Self>> {
         let first = self.failures.take_first().map(|failed| failed.error);
         match first.or_else(|| self.stopped_by().cloned()) {
-            None => Ok(self),
+            None => Ok(WithoutFailures::new(self)),
             Some(error) => Err(error),
         }
     }

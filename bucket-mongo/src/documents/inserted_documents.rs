@@ -5,6 +5,7 @@ use mongodb::bson::Bson;
 use crate::{
     error::{Error, Result},
     failures::{Failed, Failures},
+    without_failures::WithoutFailures,
 };
 
 /// The outcome of each document of a [`Documents::insert_many`](crate::Documents::insert_many).
@@ -19,6 +20,7 @@ use crate::{
 ///     report.failed().iter().filter(|failed| failed.error.is_outcome_unknown()).count()
 /// }
 /// ```
+#[must_use = "documents that could not be stored are only in the report: `into_result()` makes them an error"]
 #[derive(Debug, Clone, Default)]
 pub struct InsertDocumentsReport {
     failures: Failures<FailedDocument>,
@@ -95,10 +97,10 @@ impl InsertDocumentsReport {
     /// # Errors
     ///
     /// That of the document with the lowest index, or the reason why no more were [taken](Self::stopped_by).
-    pub fn into_result(mut self) -> Result<Self> {
+    pub fn into_result(mut self) -> Result<WithoutFailures<Self>> {
         let first = self.failures.take_first().map(|failed| failed.error);
         match first.or_else(|| self.stopped_by().cloned()) {
-            None => Ok(self),
+            None => Ok(WithoutFailures::new(self)),
             Some(error) => Err(error),
         }
     }

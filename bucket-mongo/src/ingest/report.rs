@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use super::settlement::Outcome;
-use crate::{Error, RecordOutcome, Result};
+use crate::{Error, RecordOutcome, Result, WithoutFailures};
 
 /// The most failures that a report names while the ingestor runs.
 const KEPT_FAILURES: usize = 1_000;
@@ -23,6 +23,7 @@ const KEPT_FAILURES: usize = 1_000;
 ///     format!("{} of {} records stored", report.stored(), report.accepted())
 /// }
 /// ```
+#[must_use = "records that could not be stored are only in the report: `into_result()` makes them an error"]
 #[derive(Debug, Clone, Default)]
 pub struct IngestReport {
     accepted: u64,
@@ -127,9 +128,9 @@ impl IngestReport {
     /// # Errors
     ///
     /// That of the first of the [`failed`](Self::failed) records.
-    pub fn into_result(mut self) -> Result<Self> {
+    pub fn into_result(mut self) -> Result<WithoutFailures<Self>> {
         if self.failed.is_empty() {
-            Ok(self)
+            Ok(WithoutFailures::new(self))
         } else {
             Err(self.failed.swap_remove(0).error)
         }

@@ -2,7 +2,7 @@
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{Bucketed, Buckets, testing::TestDatabase};
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 
 use super::{draw::Draw, sample::Sample};
 
@@ -14,7 +14,7 @@ pub async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<S
     buckets.ensure().await.unwrap();
     for chunk in draw.samples::<F>(0, RECORDS).chunks(23) {
         // Late ones may be refused, depending on the model.
-        buckets.insert_many(chunk).await.unwrap();
+        buckets.load(chunk).await;
     }
     (database, buckets)
 }

@@ -9,7 +9,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Decimal128, Document, doc},
     mongodb::Collection,
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,7 @@ async fn null_is_read_as_null_whatever_serde_does_with_a_missing_field() {
             let all: Vec<$name> = (0..4)
                 .map(|n| nothing_or_something!($name { machine: machine(), at: at(n) }, n % 2 == 0))
                 .collect();
-            buckets.insert_many(&all).await.unwrap();
+            buckets.load(&all).await;
             assert_eq!(buckets.range(machine(), ..).await.unwrap(), all);
         })*};
     }
@@ -359,7 +359,7 @@ async fn the_server_also_adds_up_numbers_that_are_stored_as_text() {
             part: (n % 2 != 0).then_some(0.5),
         })
         .collect();
-    texts.insert_many(&all).await.unwrap();
+    texts.load(&all).await;
     let stages = texts
         .stats("press".to_owned(), at(2)..at(8))
         .pipeline()

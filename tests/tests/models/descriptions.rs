@@ -13,7 +13,7 @@ use bucket_mongo::{
     },
     testing::DevServer,
 };
-use bucket_tests::{database, documents, profiled};
+use bucket_tests::{Load, database, documents, profiled};
 use serde::{Deserialize, Serialize};
 
 macro_rules! model {
@@ -298,10 +298,7 @@ async fn a_new_aggregate_is_partial_until_repair_has_computed_it() {
     let readings = first::Reading::buckets(&database);
     readings.ensure().await.unwrap();
     // The buckets of odd hours have no level.
-    readings
-        .insert_many((0..6).map(|hour| reading(hour, hour)))
-        .await
-        .unwrap();
+    readings.load((0..6).map(|hour| reading(hour, hour))).await;
     let changed = second::Reading::buckets(&database);
     for _ in 0..2 {
         let report = changed.ensure().await.unwrap();
@@ -433,10 +430,7 @@ async fn no_write_and_no_read_looks_at_descriptions() {
     first::Reading::buckets(&database).ensure().await.unwrap();
     let work = async {
         let readings = first::Reading::buckets(&database);
-        readings
-            .insert_many((0..6).map(|hour| reading(hour, hour)))
-            .await
-            .unwrap();
+        readings.load((0..6).map(|hour| reading(hour, hour))).await;
         readings.records("a").limit(3).await.unwrap();
     };
     let ((), operations) = profiled(&database, MODELS, work).await;

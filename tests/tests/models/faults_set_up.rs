@@ -200,7 +200,7 @@ impl<const F: usize> Caller<F> {
                 for record in &records {
                     receipts.push(ingestor.push(record).await.unwrap());
                 }
-                ingestor.shutdown().await;
+                drop(ingestor.shutdown().await);
                 for receipt in receipts {
                     told.push(receipt.await.map(drop));
                 }

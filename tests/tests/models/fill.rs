@@ -10,7 +10,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document, doc, oid::ObjectId},
     mongodb::options::{ReadConcern, UpdateModifications},
 };
-use bucket_tests::{database, documents, profiled};
+use bucket_tests::{Load, database, documents, profiled};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ async fn is_as_counted_by_hand<const F: usize>(seed: u8) {
     for round in 0..3 {
         let samples = samples::<F>(&mut draw, round * 100, 100);
         // Hybrid buckets may refuse late records.
-        buckets.insert_many(&samples).await.unwrap();
+        buckets.load(&samples).await;
         let removed = remove_some(&buckets, &mut draw).await;
         assert!(removed > 0);
         let stored = documents(&database, "samples").await;
@@ -154,12 +154,12 @@ async fn follows_the_limits_of_each_key<const F: usize>() {
     let mut draw = Draw::new(7);
     let (database, buckets) = filled::<Sample<F>>(&[]).await;
     let of_model = drawn::<F>(&mut draw, 0, 120, -20..-10_i64);
-    buckets.insert_many(&of_model).await.unwrap();
+    buckets.load(&of_model).await;
     let buckets =
         Sample::<F>::buckets(&database).with_limits(|key| limits_of(&key.0).unwrap_or_default());
     let of_keys = drawn::<F>(&mut draw, 120, 200, -20..0_i64);
     let of_keys = of_keys.iter().filter(|sample| sample.device != "2");
-    buckets.insert_many(of_keys.cloned()).await.unwrap();
+    buckets.load(of_keys.cloned()).await;
     remove_some(&Sample::<F>::buckets(&database), &mut draw).await;
     let stored = documents(&database, "samples").await;
     let report = buckets.fill().await.unwrap();
@@ -250,10 +250,7 @@ fn damages(form: Form) -> Vec<Document> {
 async fn counts_damage_apart<const F: usize>() {
     let mut draw = Draw::new(9);
     let (database, buckets) = filled::<Sample<F>>(&[]).await;
-    buckets
-        .insert_many(&samples::<F>(&mut draw, 0, 300))
-        .await
-        .unwrap();
+    buckets.load(&samples::<F>(&mut draw, 0, 300)).await;
     let collection = database.collection::<Document>("samples");
     // Some of them would not get past the indexes.
     collection.drop_indexes().await.unwrap();

@@ -7,7 +7,7 @@ use bucket_mongo::{
     AttributeValue, Attributed, Bucketed, Documents,
     bson::{Bson, DateTime, Document, doc},
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
@@ -88,7 +88,12 @@ async fn documents_round_trip<V: Value, L: Value>() {
     let bottles: Documents<Bottle<V, L>> = Bottle::documents(&database);
     bottles.ensure().await.unwrap();
     let all: Vec<Bottle<V, L>> = (1..=9).map(|id| bottle(id, L::of(id))).collect();
-    bottles.insert_many(&all).await.unwrap();
+    bottles
+        .insert_many(&all)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
 
     let stored = documents(&database, "bottles").await;
     assert_eq!(stored.len(), all.len());
@@ -134,7 +139,7 @@ macro_rules! records_round_trip {
                     site: Value::of(7),
                 })
                 .collect();
-            scans.insert_many(&all).await.unwrap();
+            scans.load(&all).await;
 
             let stored = documents(&database, "scans").await;
             assert_eq!(stored.len(), 3);

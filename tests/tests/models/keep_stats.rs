@@ -9,7 +9,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
@@ -439,7 +439,7 @@ async fn a_step_that_contains_a_bucket_needs_none_of_its_records() {
     // 2025-02-01, and days after it.
     let february = 1_738_368_000_000;
     let records = (0..28).map(|day| monthly::Long::of(date(february + day * 24 * HOUR), day));
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     let short = monthly::Short::buckets(&database);
     short.ensure().change_expiry().await.unwrap();
     for _ in 0..2 {

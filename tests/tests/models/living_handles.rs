@@ -8,7 +8,7 @@ use bucket_mongo::{
     mongodb::{Client, options::ClientOptions},
     testing::DevServer,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
@@ -88,12 +88,12 @@ async fn a_look_at_a_collection_that_was_made_anew_forgets_the_old_one() {
         device: "a".to_owned(),
         at: DateTime::from_millis(second * 1_000),
     };
-    living.insert_many((0..7).map(record)).await.unwrap();
+    living.load((0..7).map(record)).await;
     let events = database.collection::<Document>("events");
     events.drop().await.unwrap();
     Counted::buckets(&database).ensure().await.unwrap();
     sleep(RELIES_FOR).await;
-    living.insert_many((7..10).map(record)).await.unwrap();
+    living.load((7..10).map(record)).await;
     let stored = documents(&database, "events").await;
     let counts: Vec<_> = stored
         .iter()

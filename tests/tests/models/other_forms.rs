@@ -9,7 +9,7 @@ use bucket_mongo::{
     mongodb::bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -190,7 +190,7 @@ async fn numbered_buckets_with_and_without_object_ids_are_those_of_two_models() 
         let database = database().await;
         let (owner, guest) = (T::buckets(&database), U::buckets(&database));
         owner.ensure().await.unwrap();
-        owner.insert_many(batch(first, 0)).await.unwrap();
+        owner.load(batch(first, 0)).await;
         let before = documents(&database, "readings").await;
         for report in [
             guest.ensure().await.unwrap(),

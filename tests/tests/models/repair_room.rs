@@ -9,7 +9,7 @@ use bucket_mongo::{
     mongodb::IndexModel,
     testing::DevServer,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -569,7 +569,7 @@ async fn of_several_buckets_without_records_one_stays_where_records_have_ids() {
         at: date(number),
         number,
     };
-    events.insert_many((0..7).map(record)).await.unwrap();
+    events.load((0..7).map(record)).await;
     let collection = database.collection::<Document>("events");
     collection.drop_index("bucket_unique").await.unwrap();
     for number in [1, 2, 3] {
@@ -598,7 +598,7 @@ async fn a_bucket_that_has_records_again_stays_whatever_the_report_says() {
         at: date(number),
         number,
     };
-    events.insert_many((0..7).map(record)).await.unwrap();
+    events.load((0..7).map(record)).await;
     let collection = database.collection::<Document>("events");
     collection.drop_index("bucket_unique").await.unwrap();
     for restored in [1, 2] {
@@ -621,7 +621,7 @@ async fn a_bucket_that_has_records_again_stays_whatever_the_report_says() {
         collection.drop_index("bucket_unique").await.unwrap();
         let number = doc! { "bucket_number": restored };
         collection.delete_one(number).await.unwrap();
-        events.insert_many((10..12).map(record)).await.unwrap();
+        events.load((10..12).map(record)).await;
     }
 }
 
@@ -652,7 +652,7 @@ async fn two_buckets_without_records_are_found_where_one_is_no_fault() {
         at: date(number),
         number,
     };
-    events.insert_many((0..100).map(record)).await.unwrap();
+    events.load((0..100).map(record)).await;
     let collection = database.collection::<Document>("events");
     collection.drop_index("bucket_unique").await.unwrap();
     let emptied = documents(&database, "events").await;

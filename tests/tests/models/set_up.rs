@@ -20,7 +20,7 @@ use bucket_mongo::{
     },
     testing::{DevServer, TestDatabase},
 };
-use bucket_tests::{database, documents, is_from};
+use bucket_tests::{Load, database, documents, is_from};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -187,7 +187,7 @@ where
     let buckets = T::buckets(&database);
     buckets.ensure().await.unwrap();
     let records: Vec<T> = (0..10).map(|number| of("a", number)).collect();
-    buckets.insert_many(&records).await.unwrap();
+    buckets.load(&records).await;
     let key = |name: &str| T::Key::from(name.to_owned());
     assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
     replace_by_collated::<T>(&database).await;

@@ -10,7 +10,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document, doc, oid::ObjectId},
     mongodb::{self, Collection},
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use serde::{Deserialize, Serialize};
 
 /// What fails a validator.
@@ -209,11 +209,9 @@ where
             let records: Vec<T> = (20_000 + first..20_016 + first)
                 .map(|id| T::of("c", id))
                 .collect();
-            buckets
-                .insert_many(&records)
-                .from_source("orders.$3", first.unsigned_abs())
-                .await
-                .unwrap();
+            let insert = buckets.insert_many(&records);
+            let insert = insert.from_source("orders.$3", first.unsigned_abs());
+            insert.await.unwrap().into_result().unwrap();
         }
     }
     edit_all(&buckets).await;
@@ -337,7 +335,7 @@ async fn damage_is_refused<T: Event>() {
     let database = database().await;
     let buckets = set_up::<T>(&database).await;
     let records: Vec<T> = (0..3).map(|id| T::of("a", id)).collect();
-    buckets.insert_many(&records).await.unwrap();
+    buckets.load(&records).await;
     let collection = buckets.collection::<Document>();
     let names = T::SPEC.names();
     let text = || Bson::from("text");
@@ -535,7 +533,7 @@ async fn a_bucket_that_fails_the_validator_already_takes_records_and_can_be_repa
         at: at(id),
         value: id,
     };
-    buckets.insert_many([record(0), record(1)]).await.unwrap();
+    buckets.load([record(0), record(1)]).await;
     let collection = buckets.collection::<Document>();
     let damage = doc! { "$set": { "stats.sum": "text", "count": 3 } };
     collection.update_one(doc! {}, damage).await.unwrap();
@@ -594,7 +592,7 @@ async fn the_cost_of_an_append_under_the_validator() {
                 quality: 1,
                 text: "text".to_owned(),
             });
-            buckets.insert_many(records).await.unwrap();
+            buckets.load(records).await;
             let validator = [doc! {}, schema.clone(), whole.clone()][round % 3].clone();
             let change = doc! { "collMod": "large", "validator": validator };
             database.run_command(change).await.unwrap();

@@ -130,7 +130,7 @@ async fn every_path_returns_every_record_once<const F: usize>(start: u8) {
 
 async fn written(writer: JoinHandle<Result<InsertReport>>) {
     // Late ones may be refused, depending on the model.
-    writer.await.unwrap().unwrap();
+    drop(writer.await.unwrap().unwrap());
 }
 
 /// Limits that writers may have at different times.

@@ -4,7 +4,7 @@ use bucket_mongo::{
     Bucketed, Interval, Limits, Window,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::{database, profiled};
+use bucket_tests::{Load, database, profiled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -70,7 +70,7 @@ async fn an_end_that_no_window_can_have_costs_no_further_read() {
     // Not near the beginning of time, where every length divides.
     let base = 1_785_974_460_000;
     let records: Vec<Reading> = (0..600).map(|n| reading("a", base + n * 60_000)).collect();
-    readings.insert_many(&records).await.unwrap();
+    readings.load(&records).await;
     let collection = database.collection::<Document>("readings");
     let range = |from: i64| {
         let from = base + from * 60_000;
@@ -119,7 +119,7 @@ async fn a_read_that_has_returned_nothing_restarts_when_it_finds_a_longer_bucket
     let records: Vec<Reading> = (121..140)
         .map(|minute| reading("a", base + minute * 60_000))
         .collect();
-    short.insert_many(&records).await.unwrap();
+    short.load(&records).await;
     let range = || DateTime::from_millis(base + HOUR + 60_000)..;
     for newest_first in [false, true] {
         // Handles that have learnt nothing.

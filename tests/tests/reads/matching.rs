@@ -9,7 +9,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document, Uuid, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, profiled};
+use bucket_tests::{Load, database, profiled};
 use futures_util::TryStreamExt;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -238,7 +238,7 @@ async fn filled<T: Part>(draw: &mut Draw) -> (TestDatabase, Buckets<T>) {
     for (machine, from) in [("a", 0), ("b", 1_000)] {
         for chunk in drawn::<T>(draw, machine, from, 80).chunks(17) {
             // Late ones may be refused.
-            parts.insert_many(chunk).await.unwrap();
+            parts.load(chunk).await;
         }
     }
     let all: Vec<T> = parts.records(T::key_of("a")).collect().await.unwrap();

@@ -7,7 +7,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document},
     testing::TestDatabase,
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -162,10 +162,7 @@ async fn figures_of_the_model_keep_their_names_next_to_those_of_the_span() {
         buckets: 1_000,
         opened: n,
     });
-    visits
-        .insert_many(records.collect::<Vec<_>>())
-        .await
-        .unwrap();
+    visits.load(records.collect::<Vec<_>>()).await;
     let range = || at(20_000)..at(220_000);
     let pipeline = visits.stats("p", range()).pipeline().unwrap();
     let collection = visits.collection::<Document>();

@@ -5,7 +5,7 @@ use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, FieldPath, Record,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::{database, profiled};
+use bucket_tests::{Load, database, profiled};
 use futures_util::TryStreamExt;
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
     let buckets = Sample::<F>::buckets(&database);
     buckets.ensure().await.unwrap();
     for chunk in draw.samples::<F>(0, 120).chunks(23) {
-        buckets.insert_many(chunk).await.unwrap();
+        buckets.load(chunk).await;
     }
     let fields = [CODE, UNIQUE];
 
@@ -123,7 +123,7 @@ async fn filled() -> (
     let buckets = Sample::buckets(&database);
     buckets.ensure().await.unwrap();
     let samples = Draw::new(20).samples(0, 60);
-    buckets.insert_many(samples).await.unwrap();
+    buckets.load(samples).await;
     (database, buckets)
 }
 

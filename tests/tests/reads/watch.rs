@@ -11,7 +11,7 @@ use bucket_mongo::{
     action::WatchStream,
     bson::{Bson, DateTime, Document, doc},
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::{StreamExt, TryStreamExt};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -268,7 +268,7 @@ async fn every_change_is_given_once_and_in_order<T: Event>() {
     events.ensure().await.unwrap();
     // There are buckets before the watch begins.
     let before: Vec<T> = (0..3).map(|id| T::of("a", -id - 1, id, 0)).collect();
-    events.insert_many(&before).await.unwrap();
+    events.load(&before).await;
 
     let mut stream = events.watch().await.unwrap();
     let start = stream.token().unwrap();
@@ -420,7 +420,7 @@ async fn removed_buckets_are_given_with_their_keys() {
         events.ensure().await.unwrap();
         let records: Vec<T> = (0..20).map(|id| T::of("a", id, id * 10, id)).collect();
         let mut stream = events.watch().await.unwrap();
-        events.insert_many(&records).await.unwrap();
+        events.load(&records).await;
         let stored = events
             .collection::<Document>()
             .count_documents(doc! {})
@@ -476,7 +476,7 @@ async fn stored_records_from_a_time_on_come_before_what_follows() {
             let records: Vec<T> = (0..30)
                 .map(|id| T::of(device, first + id, id * 5, id))
                 .collect();
-            events.insert_many(&records).await.unwrap();
+            events.load(&records).await;
         }
         let from = DateTime::from_millis(START + 75 * 1_000);
         let mut of_a = events

@@ -361,7 +361,7 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
         Box::pin(async move { buckets.insert_many(&records).await.unwrap() })
     };
     // The checks of a handle before its first write.
-    call(0..1).await;
+    call(0..1).await.into_result().unwrap();
     server.members()[0].pause().await.unwrap();
     let mut first = call(0..100);
     enter(&mut first).await;

@@ -15,7 +15,7 @@ use bucket_mongo::{
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, documents, profiled};
+use bucket_tests::{Load, database, documents, profiled};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,7 @@ async fn an_open_bucket_without_records_is_invisible_to_reads_and_used_by_the_ne
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
     let records: Vec<Event> = (0..20).map(|value| event(1, value)).collect();
-    events.insert_many(&records).await.unwrap();
+    events.load(&records).await;
     events.insert(&event(2, 3)).await.unwrap();
     let expected = every_read(&events).await;
 
@@ -349,11 +349,8 @@ async fn consumers_of_one_source_store_each_record_once_in_bulk() {
         tokio::spawn(async move {
             for (at, part) in records.chunks(300 + consumer * 100).enumerate() {
                 let position = u64::try_from(at * (300 + consumer * 100)).unwrap();
-                events
-                    .insert_many(part)
-                    .from_source("s", position)
-                    .await
-                    .unwrap();
+                let insert = events.insert_many(part).from_source("s", position);
+                insert.await.unwrap().into_result().unwrap();
             }
         })
     });
@@ -376,7 +373,7 @@ async fn a_collection_that_refuses_buckets_without_records_accepts_a_bulk_load()
     let command = doc! { "collMod": "events", "validator": validator };
     database.run_command(command).await.unwrap();
     let records: Vec<Event> = (0..64).map(|value| event(1, value)).collect();
-    events.insert_many(&records).await.unwrap();
+    events.load(&records).await;
     let stored: Vec<Event> = events.records(1).collect().await.unwrap();
     assert_eq!(stored, records);
     check_pages(&database, "events", 10).await;
@@ -398,7 +395,7 @@ async fn a_reserved_bucket_accepts_records_where_the_collection_refuses_empty_on
     database.run_command(command).await.unwrap();
     events.insert(&event(1, 0)).await.unwrap();
     let records = |source: i64| (0..64).map(move |value| event(source, value));
-    events.insert_many(records(2)).await.unwrap();
+    events.load(records(2)).await;
     let from_source = events.insert_many(records(3)).from_source("s", 0);
     assert_eq!(from_source.await.unwrap().stored(), 64);
     for (source, expected) in [(1, 1), (2, 64), (3, 64)] {
@@ -452,11 +449,8 @@ async fn a_bulk_load_is_atomic_with_the_rest_of_its_transaction() {
     let records: Vec<Event> = (0..64).map(|value| event(1, value)).collect();
     let mut session = database.client().start_session().await.unwrap();
     session.start_transaction().await.unwrap();
-    events
-        .insert_many(&records)
-        .session(&mut session)
-        .await
-        .unwrap();
+    let insert = events.insert_many(&records).session(&mut session);
+    insert.await.unwrap().into_result().unwrap();
     assert_eq!(events.page_count(1).session(&mut session).await.unwrap(), 7);
     assert_eq!(events.page_count(1).await.unwrap(), 0);
     session.commit_transaction().await.unwrap();

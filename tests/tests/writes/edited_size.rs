@@ -1,7 +1,7 @@
 //! The stored size of buckets that are closed by bytes, after edits.
 
 use bucket_mongo::{Bucketed, Which, bson::DateTime, testing::TestDatabase};
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -55,7 +55,7 @@ async fn tallied_values_and_shared_attributes_count_as_in_an_insert() {
         visit(2, &short, "x"),
         visit(3, &short, "x"),
     ];
-    visits.insert_many(&new).await.unwrap();
+    visits.load(&new).await;
 
     for (id, browser, country) in [
         (1, &long, "x"),
@@ -78,7 +78,7 @@ async fn tallied_values_and_shared_attributes_count_as_in_an_insert() {
         visit(2, &short, "another one"),
         visit(3, &long, &long),
     ];
-    visits.insert_many(&again).await.unwrap();
+    visits.load(&again).await;
     assert_eq!(edited, size(&database).await);
     visits.insert(&visit(4, &short, "x")).await.unwrap();
     let before = size(&database).await;

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bucket_mongo::{Bucketed, Record, mongodb::Database, testing::DevServer};
+use bucket_tests::Load;
 use bucket_tests::faults::{
     Seed, duration,
     ledger::Ledger,
@@ -315,7 +316,7 @@ async fn a_lost_reply_of_a_server_without_transaction_numbers_concerns_only_the_
         ..writer.record(1)
     });
     let first: Vec<_> = first.collect();
-    calm.insert_many(&first).await.unwrap();
+    calm.load(&first).await;
     let mut batches = Vec::new();
     for _ in 0..8 {
         // More than one statement for each key.

@@ -1,7 +1,7 @@
 //! `forget_ids`: the id of a removed record can be stored again.
 
 use bucket_mongo::{Bucketed, Buckets, RecordOutcome, Which, bson::DateTime};
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use serde::{Deserialize, Serialize};
 
 trait Event: Bucketed<Key: From<&'static str>> + Send + Sync {
@@ -58,7 +58,7 @@ async fn forgotten_ids_are_stored_again_and_others_are_not<T: Event>() {
     let events = T::buckets(&database);
     events.ensure().await.unwrap();
     let stored = (0..8).map(T::of).collect::<Vec<_>>();
-    events.insert_many(&stored).await.unwrap();
+    events.load(&stored).await;
 
     // Removed with its id, and the id of one that was removed before.
     let delete = |id: i64| events.delete("a", Which::id(&id));

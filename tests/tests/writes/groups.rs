@@ -16,7 +16,7 @@ use bucket_mongo::{
     mongodb::bson::{Bson, DateTime, Document, doc},
     testing::{DevServer, TestDatabase},
 };
-use bucket_tests::{database, documents, profiled};
+use bucket_tests::{Load, database, documents, profiled};
 use futures_util::{FutureExt as _, future::join_all};
 use serde::{Deserialize, Serialize};
 use tokio::{runtime::Runtime, time::timeout};
@@ -330,7 +330,7 @@ async fn a_stopped_runtime_blocks_nobody_in_another_one() {
                 for number in 0..2 {
                     let records: Vec<Windowed> = batch(task, number * SENSORS, SENSORS);
                     runtime.block_on(async {
-                        buckets.insert_many(&records).await.unwrap();
+                        buckets.load(&records).await;
                         // It stops in the middle of its work for others.
                         let shortly = u64::try_from(2 + task * 4).unwrap();
                         tokio::time::sleep(Duration::from_millis(shortly)).await;

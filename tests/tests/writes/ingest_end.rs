@@ -191,7 +191,7 @@ async fn a_panic_of_the_caller_s_code_ends_its_batch_and_no_other() {
     let ingestor = ingestor.start().unwrap();
     let push = async |record: Price| {
         let receipt = ingestor.push(&record).await.unwrap();
-        ingestor.flush().await;
+        drop(ingestor.flush().await);
         receipt.await
     };
     push(price(1, 1)).await.unwrap();
@@ -233,7 +233,7 @@ async fn a_deadline_ends_calls_that_a_held_server_does_not_answer() {
     drop(held);
     let later = async || ingestor.push(&sample(1, 0, 2)).await.unwrap().await;
     while later().await.is_err() {}
-    ingestor.shutdown().await;
+    drop(ingestor.shutdown().await);
 }
 
 #[test]

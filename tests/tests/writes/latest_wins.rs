@@ -14,7 +14,7 @@ use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind, RecordOutcome, Which,
     bson::{DateTime, doc},
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -328,7 +328,7 @@ async fn of_several_records_with_one_id_in_a_batch_the_greatest_version_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_in_a_transaction_replaces_with_it_or_not_at_all() {
     let prices = plain().await;
-    prices.insert_many(of_a(&[(1, 1), (2, 1)])).await.unwrap();
+    prices.load(of_a(&[(1, 1), (2, 1)])).await;
     let client = prices.database().client().clone();
     let mut session = client.start_session().await.unwrap();
     for commits in [false, true] {
@@ -352,7 +352,7 @@ async fn a_batch_in_a_transaction_replaces_with_it_or_not_at_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_record_stays_removed() {
     let prices = plain().await;
-    prices.insert_many(of_a(&[(1, 1), (2, 1)])).await.unwrap();
+    prices.load(of_a(&[(1, 1), (2, 1)])).await;
     prices
         .delete("a", Which::id(&1_i64))
         .await
@@ -375,7 +375,7 @@ async fn calls_that_share_their_statements_replace_only_for_those_that_ask() {
         let keys = (0..40).map(move |key| Plain::of(&format!("k{key}"), 1, version));
         keys.collect::<Vec<_>>()
     };
-    prices.insert_many(of_all(1)).await.unwrap();
+    prices.load(of_all(1)).await;
     let newer = |stored: &Plain, new: &Plain| new.version > stored.version;
     let calls = (2..12).map(|version| {
         let (prices, batch) = (prices.clone(), of_all(version));

@@ -4,7 +4,7 @@ use bucket_mongo::{
     Bucketed, Record,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::{database, date, documents};
+use bucket_tests::{Load, database, date, documents};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,7 @@ async fn pages_are_those_of_the_manual() {
             ..msft()
         })
         .collect();
-    trades.insert_many(&history).await.unwrap();
+    trades.load(&history).await;
 
     assert_eq!(trades.page(123, 1).await.unwrap().records(), history[..10]);
     assert_eq!(trades.page(123, 3).await.unwrap().records(), history[20..]);
@@ -151,7 +151,7 @@ async fn the_typed_bucket_works_with_the_plain_driver_in_both_directions() {
     let database = database().await;
     let trades = Trade::buckets(&database);
     trades.ensure().await.unwrap();
-    trades.insert_many(&before_the_insert()).await.unwrap();
+    trades.load(&before_the_insert()).await;
     let collection = trades.collection::<TradeBucket>();
     let filter = doc! { TradeBucket::FIELDS.customer_id: 123, TradeItem::FIELDS.ticker: "MDB" };
     let bucket = collection.find_one(filter).await.unwrap().unwrap();

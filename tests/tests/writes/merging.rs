@@ -8,7 +8,7 @@ use bucket_mongo::{
     mongodb::options::ReadConcern,
     testing::TestDatabase,
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -91,7 +91,7 @@ async fn stored_readings(database: &TestDatabase, number: i64) -> Buckets<Readin
     let readings = Reading::buckets(database);
     readings.ensure().await.unwrap();
     let records = (0..number).map(|number| reading(1, number));
-    readings.insert_many(records).await.unwrap();
+    readings.load(records).await;
     readings
 }
 
@@ -114,7 +114,7 @@ async fn reads_are_the_same_before_and_after() {
     readings.ensure().await.unwrap();
     let stored_first =
         (0..3).flat_map(|sensor| (0..800).map(move |number| reading(sensor, number)));
-    readings.insert_many(stored_first).await.unwrap();
+    readings.load(stored_first).await;
     let before = [shown(&readings, 0).await, shown(&readings, 2).await];
     let refs = references(&readings, 0).await;
     let page = readings.records(0).limit(100).await.unwrap();
@@ -167,7 +167,7 @@ async fn windows_with_one_record_are_merged_too() {
     let readings = Reading::buckets(&database);
     readings.ensure().await.unwrap();
     let records = (0..100).map(|hour| reading(1, hour * 12));
-    readings.insert_many(records).await.unwrap();
+    readings.load(records).await;
     let before = shown(&readings, 1).await;
     let sealed = readings.seal().after(Duration::ZERO).await.unwrap();
     assert_eq!((sealed.buckets, sealed.stay), (100, 0), "{sealed}");
@@ -341,9 +341,8 @@ async fn followers_see_no_merge_and_each_edit_where_the_record_was_stored() {
     readings.ensure().await.unwrap();
     let mut events = readings.watch().await.unwrap();
     readings
-        .insert_many((0..300).map(|number| reading(1, number)))
-        .await
-        .unwrap();
+        .load((0..300).map(|number| reading(1, number)))
+        .await;
     let mut places = BTreeMap::new();
     while places.len() < 300 {
         let event = events.next().await.unwrap().unwrap();
@@ -419,7 +418,7 @@ async fn a_stream_of_statistics_and_of_many_keys_sees_one_moment() {
     let readings = Reading::buckets(&database);
     readings.ensure().await.unwrap();
     let of_keys = (0..4).flat_map(|sensor| (0..600).map(move |number| reading(sensor, number)));
-    readings.insert_many(of_keys).await.unwrap();
+    readings.load(of_keys).await;
     let span = DateTime::from_millis(START)..DateTime::from_millis(START + 60 * HOUR);
     let mut before = readings.range_all_keys(span.clone()).await.unwrap();
     seal_and_merge(&readings).await;

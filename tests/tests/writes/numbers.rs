@@ -17,7 +17,7 @@ use bucket_mongo::{
         options::ClientOptions,
     },
 };
-use bucket_tests::{database, is_from, server};
+use bucket_tests::{Load, database, is_from, server};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ async fn numbers_come_from_the_driver_and_are_unique_in_a_session() {
         }
         // The client's own writes take their sessions from the same pool.
         plain.insert_one(doc! { "round": round }).await.unwrap();
-        events.insert_many(&records).await.unwrap();
+        events.load(&records).await;
     }
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     let names_collections = is_from(6).await;

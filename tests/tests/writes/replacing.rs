@@ -7,7 +7,7 @@ use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind, RecordOutcome, Which,
     bson::{DateTime, doc},
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -249,10 +249,7 @@ async fn a_later_version_is_not_late_and_a_new_record_is() {
     };
     let is_late =
         |error: &Error| matches!(error.kind(), ErrorKind::Encode(EncodeError::Late { .. }));
-    prices
-        .insert_many([of(1, 0, 1), of(2, 100, 1)])
-        .await
-        .unwrap();
+    prices.load([of(1, 0, 1), of(2, 100, 1)]).await;
     let outcome = async |record: InTime| prices.insert(&record).await.map(|it| it.outcome);
     assert_eq!(outcome(of(1, 0, 2)).await.unwrap(), RecordOutcome::Replaced);
     assert_eq!(

@@ -7,7 +7,7 @@ use bucket_mongo::{
     Bucketed, Buckets, RecordChange,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{Load, database, documents};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ async fn follow_up<T: Bucketed>(of: fn(i64) -> T, number: fn(&T) -> i64) {
     let database = database().await;
     let events: Buckets<T> = T::buckets(&database);
     events.ensure().await.unwrap();
-    events.insert_many((0..35).map(of)).await.unwrap();
+    events.load((0..35).map(of)).await;
     assert!(events.seal().await.unwrap().buckets >= 3);
     let from = async |second: i64| {
         let mut changes = events.watch_from(date(second)).await.unwrap();
@@ -77,7 +77,7 @@ async fn sealed_buckets_get_the_date_of_their_latest_record() {
     let database = database().await;
     let before = Counted::buckets(&database);
     before.ensure().await.unwrap();
-    before.insert_many((0..30).map(Counted::of)).await.unwrap();
+    before.load((0..30).map(Counted::of)).await;
     assert_eq!(before.seal().await.unwrap().buckets, 3);
     let events = Aging::buckets(&database);
     let report = events.ensure().change_expiry().await.unwrap();

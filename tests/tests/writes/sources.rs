@@ -15,7 +15,7 @@ use bucket_mongo::{
         bson::{DateTime, Document, doc},
     },
 };
-use bucket_tests::{database, documents, server};
+use bucket_tests::{Load, database, documents, server};
 use serde::{Deserialize, Serialize};
 
 macro_rules! models {
@@ -141,7 +141,7 @@ async fn check<T: Bucketed + Clone>(of: fn(i64) -> T) {
             "batch {number} a second time"
         );
         let own: Vec<T> = (0..30).map(|_| of(-1)).collect();
-        buckets.insert_many(&own).await.unwrap();
+        buckets.load(&own).await;
         // The same positions of another source are other records.
         let others = [of(-2)];
         let other = buckets

@@ -163,7 +163,8 @@ macro_rules! every_write {
         all.push(("delete_key", $seen.take()));
         bottles.insert(&bottle(1)) $($settings)* .await.unwrap();
         all.push(("document", $seen.take()));
-        bottles.insert_many([bottle(2), bottle(3)]) $($settings)* .await.unwrap();
+        let documents = bottles.insert_many([bottle(2), bottle(3)]);
+        documents $($settings)* .await.unwrap().into_result().unwrap();
         all.push(("documents", $seen.take()));
         all
     }};

@@ -16,6 +16,7 @@ use bucket_mongo::{
     bson::DateTime,
     testing::{DevServer, TestDatabase},
 };
+use bucket_tests::Load;
 use futures_util::TryStreamExt;
 use proptest::collection::vec;
 use tokio::{sync::OnceCell, task::JoinSet};
@@ -77,7 +78,7 @@ impl<const F: usize> Busy<F> {
                 while !rest.is_empty() {
                     let length = lengths.next().unwrap();
                     let (chunk, behind) = rest.split_at(rest.len().min(*length));
-                    busy.buckets.insert_many(chunk).await.unwrap();
+                    busy.buckets.load(chunk).await;
                     let chunk = chunk.iter().map(|sample| (sample.unique, sample.at));
                     busy.stored.lock().unwrap().extend(chunk);
                     rest = behind;

@@ -43,7 +43,7 @@ pub(crate) async fn a_record_past_the_limit_is_refused_before_anything_is_sent<
     is_expired(&report.failed()[0].error);
     let ingestor = events.ingestor().start().unwrap();
     is_expired(&ingestor.push(&old).await.unwrap_err());
-    ingestor.shutdown().await;
+    drop(ingestor.shutdown().await);
     assert_eq!(numbers(&documents(&database).await), [2]);
 }
 

@@ -6,7 +6,7 @@ use bucket_mongo::{
     bson::{DateTime, Document, doc},
     mongodb::Database,
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::TryStreamExt;
 
 use serde::{Deserialize, Serialize};
@@ -59,14 +59,14 @@ async fn an_expiry_index_of_another_capacity_and_the_same_limit_is_replaced() {
         page: "/".to_owned(),
         at: DateTime::now(),
     });
-    large.insert_many(visits.collect::<Vec<_>>()).await.unwrap();
+    large.load(visits.collect::<Vec<_>>()).await;
     assert_eq!(expiry(&database).await, Some((10, 30 * DAY)));
     // Open under the larger capacity, so not removed yet; full and past the limit under the smaller one.
     let old = (0..4).map(|_| Large {
         page: "/old".to_owned(),
         at: DateTime::now(),
     });
-    large.insert_many(old.collect::<Vec<_>>()).await.unwrap();
+    large.load(old.collect::<Vec<_>>()).await;
     let since = DateTime::from_millis(DateTime::now().timestamp_millis() - 60 * DAY * 1_000);
     let visits = database.collection::<Document>("visits");
     let dated = visits.update_one(
@@ -118,7 +118,7 @@ async fn the_expiry_index_stays_if_another_index_cannot_be_replaced() {
         at: DateTime::now(),
     });
     let visits: Vec<_> = visits.collect();
-    small.insert_many(&visits).await.unwrap();
+    small.load(&visits).await;
     assert_eq!(expiry(&database).await, Some((3, 30 * DAY)));
 
     // Both buckets of the key are open under the larger capacity.

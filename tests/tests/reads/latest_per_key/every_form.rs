@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bucket_core::{Form, Record};
 use bucket_mongo::{Buckets, bson::Document, testing::TestDatabase};
-use bucket_tests::documents;
+use bucket_tests::{Load, documents};
 use proptest::prelude::*;
 
 use super::models::latest;
@@ -53,7 +53,7 @@ async fn is_as_in_the_model<const F: usize>(seed: u8) {
                     let _late = buckets.insert(sample).await;
                 }
             } else {
-                buckets.insert_many(some).await.unwrap();
+                buckets.load(some).await;
             }
             let mut found = latest(&buckets).await;
             found.sort_by(|a, b| a.device.cmp(&b.device));

@@ -7,7 +7,7 @@ use bucket_mongo::{
     bson::{DateTime, Document, doc},
     testing::DevServer,
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 
 use super::{Counted, Event, Objects, START, WRITERS, all_events, next, shown, write};
 
@@ -85,7 +85,7 @@ async fn in_a_transaction_each_change_has_the_record_as_the_last_one_left_it() {
     let events = Counted::buckets(&database);
     events.ensure().await.unwrap();
     let records: Vec<Counted> = (0..3).map(|id| Counted::of("a", id, id, id)).collect();
-    events.insert_many(&records).await.unwrap();
+    events.load(&records).await;
     let mut stream = events.watch().with_before().await.unwrap();
     let mut session = database.client().start_session().await.unwrap();
     session.start_transaction().await.unwrap();
@@ -170,7 +170,7 @@ async fn a_removed_bucket_has_its_key_and_the_number_of_its_records() {
         let events = T::buckets(&database);
         events.ensure().await.unwrap();
         let records: Vec<T> = (0..20).map(|id| T::of("a", id, id * 10, id)).collect();
-        events.insert_many(&records).await.unwrap();
+        events.load(&records).await;
         let which = Which::id(&3_i64);
         events.delete(T::key_of("a"), which).await.unwrap();
         // No event before it has the key.

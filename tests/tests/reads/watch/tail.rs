@@ -7,7 +7,7 @@ use bucket_mongo::{
     action::TailStream,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::{Counted, Event, WRITERS, all_events, replayed, shown, write};
@@ -190,7 +190,7 @@ async fn slowly_read(
             .map(|id| of(if id % 2 == 0 { "a" } else { "b" }, id))
             .collect();
         id += 40;
-        events.insert_many(&records).await.unwrap();
+        events.load(&records).await;
         got.push(next(&mut tail).await);
         assert!(id < 100_000, "a slow reader");
     }
@@ -272,7 +272,7 @@ async fn a_slow_reader_gets_every_event_unless_it_asks_for_less() {
     let events = Counted::buckets(&database);
     events.ensure().await.unwrap();
     let first: Vec<Counted> = (0..30).map(|id| of(&format!("k{id}"), id)).collect();
-    events.insert_many(&first).await.unwrap();
+    events.load(&first).await;
     // The newest records are all given, whatever the policy.
     let policies = [WhenSlow::Wait, WhenSlow::DropOldest, WhenSlow::NewestPerKey];
     let mut tails = Vec::new();
@@ -281,7 +281,7 @@ async fn a_slow_reader_gets_every_event_unless_it_asks_for_less() {
     }
     let records: Vec<Counted> = (100..300).map(|id| of("a", id)).collect();
     for records in records.chunks(50) {
-        events.insert_many(records).await.unwrap();
+        events.load(records).await;
     }
     for tail in &mut tails {
         let mut ids = Vec::new();

@@ -11,6 +11,7 @@ use bucket_mongo::{
     },
     testing::DevServer,
 };
+use bucket_tests::Load;
 
 use super::{
     places::{After, archived_without_a_limit},
@@ -232,7 +233,7 @@ async fn buckets_of_any_size_move_there_and_back() {
             noise: noise(),
         })
         .collect();
-    events.insert_many(records.clone()).await.unwrap();
+    events.load(records.clone()).await;
     assert_eq!(events.seal().await.unwrap().buckets, 3);
     assert_eq!(
         events.archive_to(archive(&database)).await.unwrap().buckets,
@@ -285,7 +286,7 @@ async fn binary_data_of_a_user_that_looks_like_a_reference_stays_as_it_is() {
             cut: vec![blob.clone()],
         })
         .collect();
-    events.insert_many(records.clone()).await.unwrap();
+    events.load(records.clone()).await;
     for _ in 0..3 {
         let both = events.clone().with_archive(archive(&database));
         let newest: Vec<_> = both.latest_per_key().stream().try_collect().await.unwrap();

@@ -4,6 +4,7 @@ use bucket_mongo::mongodb::{
     Database,
     options::{Collation, TimeseriesOptions},
 };
+use bucket_tests::Load;
 
 use super::{windows::Record, *};
 
@@ -237,7 +238,7 @@ async fn the_archive_expires_an_hour_after_the_collection() {
         at: date(number),
         number,
     });
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     events.seal().await.unwrap();
     assert!(events.archive_to(archive(&database)).await.unwrap().buckets > 0);
     assert_eq!(limits(&database, "archive").await, archived_to(9_000));
@@ -293,7 +294,7 @@ async fn the_archive_follows_a_change_of_capacity() {
         at: date(number),
         number,
     });
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     events.seal().await.unwrap();
     events.archive_to(archive(&database)).await.unwrap();
     let narrow = Narrow::buckets(&database).with_archive(archive(&database));
@@ -353,7 +354,7 @@ pub(super) async fn archived_without_a_limit(database: &Database) {
         at: date(number),
         number,
     });
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     events.seal().await.unwrap();
     let archive = database.collection::<Document>("archive");
     events.archive_to(archive).await.unwrap();

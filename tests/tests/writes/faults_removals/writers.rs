@@ -154,7 +154,7 @@ impl<const F: usize> Writer<F> {
         for record in records {
             receipts.push(ingestor.push(record).await.unwrap());
         }
-        ingestor.shutdown().await;
+        drop(ingestor.shutdown().await);
         for (record, receipt) in records.iter().zip(receipts) {
             let told = receipt.await.map(told_of);
             self.tell(record, sent, told);

@@ -81,7 +81,7 @@ async fn an_ingestor_reports_for_each_record_whether_it_is_new() {
     }
     let twice = ingestor.push(&Windowed::of(149, 149)).await.unwrap();
     let conflict = ingestor.push(&Windowed::of(3, 4)).await.unwrap();
-    ingestor.flush().await;
+    drop(ingestor.flush().await);
     for (id, receipt) in receipts {
         let new = receipt.await.unwrap();
         let expected = if id < 100 {

@@ -1,5 +1,7 @@
 //! Each call gives the same before and after.
 
+use bucket_tests::Load;
+
 use super::*;
 
 pub(super) async fn every_call_goes_on_as_before<T: Event>() {
@@ -10,11 +12,8 @@ pub(super) async fn every_call_goes_on_as_before<T: Event>() {
         .map(|number| (number, T::of("a", number)))
         .collect();
     let records: Vec<T> = ledger.values().cloned().collect();
-    events.insert_many(&records).await.unwrap();
-    events
-        .insert_many((0..50).map(|number| T::of("b", number)))
-        .await
-        .unwrap();
+    events.load(&records).await;
+    events.load((0..50).map(|number| T::of("b", number))).await;
     let references_before = references(&events, "a").await;
     let page = page_two(&events).await;
 

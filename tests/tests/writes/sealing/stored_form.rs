@@ -1,5 +1,7 @@
 //! What is stored, and what a damaged bucket or another model does.
 
+use bucket_tests::Load;
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,7 +26,7 @@ async fn a_damaged_bucket_stays_and_is_reported() {
         device: 1,
         at: date(number),
     });
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     let collection = database.collection::<bucket_mongo::bson::Document>("events");
     let wrong = doc! { "$set": { "count": 99 } };
     collection
@@ -71,7 +73,7 @@ async fn a_model_of_another_form_sees_whose_the_sealed_buckets_are() {
     let events = windows::Record::buckets(&database);
     events.ensure().await.unwrap();
     let records = (0..100).map(|number| windows::Record::of("a", number));
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     assert!(seal(&events).await.buckets > 0);
     let collection = database.collection::<bucket_mongo::bson::Document>("events");
     collection
@@ -110,7 +112,7 @@ async fn the_stored_form_of_a_sealed_bucket_never_changes() {
         at: date(number),
         number: 7,
     });
-    events.insert_many(records).await.unwrap();
+    events.load(records).await;
     let stored = async || documents(&database, "events").await.remove(0);
     let rows = stored().await;
     events.seal().await.unwrap();
