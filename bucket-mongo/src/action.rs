@@ -26,6 +26,7 @@ mod record_outcome;
 mod record_stream;
 mod records;
 mod repair;
+pub(crate) mod replacement;
 pub(crate) mod replaces;
 pub(crate) mod replacing;
 mod rollup;

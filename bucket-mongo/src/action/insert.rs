@@ -9,8 +9,8 @@ use tracing::Instrument;
 use super::{
     ActionFuture,
     insert_one::{Inserted, insert_one},
-    insert_or_replace::{Begins, InsertOrReplace},
-    replaces::Replaces,
+    insert_or_replace::InsertOrReplace,
+    replacement::Replacement,
 };
 use crate::{
     Buckets, Result, error::Context, trace, write_setters::write_setters, writer::Settings,
@@ -49,7 +49,7 @@ impl<T: Record> Buckets<T> {
         Insert {
             buckets: self,
             record,
-            replaces: Replaces::of_model(),
+            replacement: Replacement::of_model(),
             session: None,
             settings: Settings::default(),
         }
@@ -61,7 +61,7 @@ impl<T: Record> Buckets<T> {
 pub struct Insert<'a, T: Record> {
     buckets: &'a Buckets<T>,
     record: &'a T,
-    replaces: Option<Replaces<'a, T>>,
+    replacement: Option<Replacement<'a, T>>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
 }
@@ -121,12 +121,12 @@ impl<'a, T: Record> Insert<'a, T> {
     /// }
     /// ```
     pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'a) -> Self {
-        self.replaces = Some(Replaces::new(replaces));
+        self.replacement = Some(Replacement::new(replaces));
         self
     }
 
     async fn run(mut self) -> Result<Inserted> {
-        let Some(replaces) = self.replaces.take() else {
+        let Some(replacement) = self.replacement.take() else {
             let context = Context::of::<T>("insert", &self.record.key());
             return insert_one(
                 self.buckets,
@@ -137,16 +137,15 @@ impl<'a, T: Record> Insert<'a, T> {
             )
             .await;
         };
-        InsertOrReplace {
+        let insert = InsertOrReplace {
             buckets: self.buckets,
             operation: "insert",
             record: self.record,
-            replaces: &replaces,
+            replaces: replacement.replaces(),
             session: self.session,
             settings: self.settings,
-        }
-        .run(Begins::WithAnInsert)
-        .await
+        };
+        replacement.insert(insert).await
     }
 }
 

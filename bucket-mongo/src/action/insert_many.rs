@@ -10,7 +10,10 @@ use bucket_core::{
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
-use super::{ActionFuture, InsertReport, edit::deadline, replaces::Replaces, replacing::Replacing};
+use super::{
+    ActionFuture, InsertReport, edit::deadline, replacement::Replacement, replaces::Replaces,
+    replacing::Replacing,
+};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     chunks::{fill, fill_beside},
@@ -71,7 +74,7 @@ impl<T: Record> Buckets<T> {
             session: None,
             settings: Settings::default(),
             source: None,
-            replaces: Replaces::of_model(),
+            replacement: Replacement::of_model(),
         }
     }
 }
@@ -85,7 +88,7 @@ pub struct InsertMany<'a, T: Record, I> {
     session: Option<&'a mut ClientSession>,
     settings: Settings,
     source: Option<(String, u64)>,
-    replaces: Option<Replaces<'a, T>>,
+    replacement: Option<Replacement<'a, T>>,
 }
 
 impl<'a, T: Record, I> InsertMany<'a, T, I>
@@ -148,7 +151,7 @@ where
     /// }
     /// ```
     pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'a) -> Self {
-        self.replaces = Some(Replaces::new(replaces));
+        self.replacement = Some(Replacement::new(replaces));
         self
     }
 
@@ -186,7 +189,7 @@ struct Chunks<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
-    replaces: Option<Replaces<'a, T>>,
+    replacement: Option<Replacement<'a, T>>,
     records: Records<'a, T, I>,
     commands: usize,
     resent: usize,
@@ -199,7 +202,7 @@ where
     I::Item: Borrow<T>,
 {
     async fn run(mut self, source: Option<(String, u64)>) -> Result<InsertReport> {
-        if self.replaces.is_some() {
+        if self.replacement.is_some() {
             Replaces::<T>::check(&self.records.context)?;
             self.records.keeps_contested = true;
         }
@@ -243,16 +246,16 @@ where
                     (written, Holds::default())
                 };
                 // Before the next chunk, which may have records of the same ids.
-                if let Some(replaces) = &self.replaces {
+                if let Some(replacement) = &self.replacement {
                     let replacing = Replacing {
                         buckets: self.buckets,
                         operation: "insert_many",
-                        replaces,
+                        replaces: replacement.replaces(),
                         session: self.session.as_deref_mut(),
                         settings: &self.settings,
                         deadline,
                     };
-                    replacing.settle(&mut written).await;
+                    replacement.settle(replacing, &mut written).await;
                 }
                 Ok((written, holds))
             };
@@ -436,13 +439,13 @@ where
             session,
             settings,
             source,
-            replaces,
+            replacement,
         } = self;
         let chunks = Chunks {
             buckets,
             session,
             settings,
-            replaces,
+            replacement,
             records: Records {
                 buckets,
                 iterator: records.into_iter().fuse(),

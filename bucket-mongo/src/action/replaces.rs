@@ -16,11 +16,6 @@ impl<'a, T: Record> Replaces<'a, T> {
         Self(Box::new(replaces))
     }
 
-    /// What the model says, if its records replace each other.
-    pub(crate) fn of_model() -> Option<Self> {
-        T::REPLACES.map(Self::new)
-    }
-
     /// Refuses a model in which nothing can be replaced.
     pub(crate) fn check(context: &Context) -> Result<()> {
         if T::SPEC.unique().is_some() {

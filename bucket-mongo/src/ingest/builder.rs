@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Buckets, Error, ErrorKind, Result,
-    action::replaces::Replaces,
+    action::{replacement::Replacement, replaces::Replaces},
     error::Context,
     writer::{Settings, Writer},
 };
@@ -52,7 +52,7 @@ pub struct IngestorBuilder<T: Record> {
     when_full: WhenFull,
     in_flight: usize,
     settings: Settings,
-    replaces: Option<Replaces<'static, T>>,
+    replacement: Option<Replacement<'static, T>>,
 }
 
 impl<T: Record> Buckets<T> {
@@ -89,7 +89,7 @@ impl<T: Record> IngestorBuilder<T> {
             when_full: WhenFull::default(),
             in_flight: 4,
             settings: Settings::default(),
-            replaces: Replaces::of_model(),
+            replacement: Replacement::of_model(),
         }
     }
 
@@ -186,7 +186,7 @@ impl<T: Record> IngestorBuilder<T> {
     /// }
     /// ```
     pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
-        self.replaces = Some(Replaces::new(replaces));
+        self.replacement = Some(Replacement::new(replaces));
         self
     }
 
@@ -201,8 +201,13 @@ impl<T: Record> IngestorBuilder<T> {
         let runtime = Handle::try_current().map_err(|source| invalid::<T>(source.to_string()))?;
         let when_full = self.when_full;
         let buckets = self.buckets.clone();
-        let of_model = |replaces| -> Box<dyn Replacer> { Box::new(OfModel { buckets, replaces }) };
-        let replacer = self.replaces.map(of_model);
+        let of_model = |replacement| -> Box<dyn Replacer> {
+            Box::new(OfModel {
+                buckets,
+                replacement,
+            })
+        };
+        let replacer = self.replacement.map(of_model);
         let shards = (0..self.in_flight).map(|_| Shard::default()).collect();
         let shared = Arc::new(Shared {
             store: self.buckets.store().clone(),
@@ -238,7 +243,7 @@ impl<T: Record> IngestorBuilder<T> {
             let message = format!("`in_flight` must be from 1 to {MAX_IN_FLIGHT}");
             return Err(invalid::<T>(message));
         }
-        if self.replaces.is_some() {
+        if self.replacement.is_some() {
             Replaces::<T>::check(&Context::of_all::<T>("ingest"))?;
         }
         // The write concern is checked before anything is accepted.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     Buckets,
-    action::{replaces::Replaces, replacing::Replacing},
+    action::{replacement::Replacement, replacing::Replacing},
     writer::{Settings, Written},
 };
 
@@ -24,7 +24,7 @@ pub(super) trait Replacer: Send + Sync {
 /// The records of a model.
 pub(super) struct OfModel<T: Record> {
     pub(super) buckets: Buckets<T>,
-    pub(super) replaces: Replaces<'static, T>,
+    pub(super) replacement: Replacement<'static, T>,
 }
 
 impl<T: Record> Replacer for OfModel<T> {
@@ -37,11 +37,11 @@ impl<T: Record> Replacer for OfModel<T> {
         let replacing = Replacing {
             buckets: &self.buckets,
             operation: "ingest",
-            replaces: &self.replaces,
+            replaces: self.replacement.replaces(),
             session: None,
             settings,
             deadline,
         };
-        Box::pin(replacing.settle(written))
+        self.replacement.settle(replacing, written)
     }
 }
