@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::RawDocumentBuf;
+use bson::{DateTime, RawDocumentBuf};
 use bucket_core::{BucketDocument, Form, bucket};
 
 use crate::{
@@ -180,7 +180,7 @@ impl<T: Model> Ledger<T> {
     }
 
     /// The server has removed these expired buckets.
-    pub(crate) fn expire(&mut self, documents: &[RawDocumentBuf], now: bson::DateTime) {
+    pub(crate) fn expire(&mut self, documents: &[RawDocumentBuf], now: DateTime) {
         for document in documents {
             let Ok(bucket) = bucket::decode::<T>(document) else {
                 continue;
@@ -361,7 +361,7 @@ impl<T: Model> Ledger<T> {
                     && entry.record.key_text() == key
                     && (!of_window
                         || (start <= entry.record.time()
-                            && (entry.record.time() < end || end == bson::DateTime::MAX)));
+                            && (entry.record.time() < end || end == DateTime::MAX)));
                 // What has the id of a removed record is a duplicate.
                 let is_repeated =
                     || entry.told.contains(&Told::Duplicate) && self.may_have_other_data(number);
@@ -380,8 +380,8 @@ impl<T: Model> Ledger<T> {
         }
     }
 
-    /// Records of one source, and of one call, are in order in a bucket; if buckets follow each
-    /// other, also across buckets.
+    /// Records of one source, and of one call, are in order in a bucket, and of merged buckets in each window; if buckets
+    /// follow each other, also across buckets.
     fn check_order(&mut self, buckets: &[(T::Bucket, &RawDocumentBuf)]) {
         if let Form::Hybrid { .. } = T::SPEC.form() {
             // These buckets take records in order of time.
@@ -392,7 +392,7 @@ impl<T: Model> Ledger<T> {
             && !self.disturbed.unindexed
             && !T::SPEC.object_ids()
             && !self.disturbed.removed;
-        let mut last: BTreeMap<(bool, usize), usize> = BTreeMap::new();
+        let mut last: BTreeMap<(bool, usize, Option<DateTime>), usize> = BTreeMap::new();
         let mut key = None;
         for (bucket, _) in buckets {
             let own = T::order(bucket).0;
@@ -405,15 +405,19 @@ impl<T: Model> Ledger<T> {
                 let Some(entry) = self.entries.get(number) else {
                     continue;
                 };
+                let window = match T::SPEC.form() {
+                    Form::Window { window, .. } => Some(window.span(entry.record.time()).0),
+                    _ => None,
+                };
                 let line = match entry.source {
-                    Some((source, _)) => (true, usize::from(source)),
+                    Some((source, _)) => (true, usize::from(source), window),
                     // A record with an unknown outcome may arrive after all others.
                     None if entry.told[..] != [Told::Stored] || self.disturbed.miscounted => {
                         continue;
                     }
                     // It waits for what comes of the first record of its id, which may be in another window.
                     None if self.has_id_of_call(number) => continue,
-                    None => (false, entry.call),
+                    None => (false, entry.call, window),
                 };
                 let at = match entry.source {
                     Some((_, position)) => usize::try_from(position).unwrap_or_default(),

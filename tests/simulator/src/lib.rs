@@ -25,6 +25,7 @@ mod network;
 mod plan;
 mod quiet;
 pub mod random;
+mod sealing;
 mod server;
 mod shrink;
 mod verified;

@@ -23,6 +23,8 @@ const FIRST_FORMS: u64 = 8;
 const WIDER: u64 = 5;
 /// The stream of the random numbers of those who seal.
 const SEALERS: u64 = 6;
+/// The stream of the random numbers of those who merge.
+const MERGERS: u64 = 7;
 /// The stream of the random numbers of edits: of their own, so that histories without edits stay as they are.
 const EDITS: u64 = 4;
 
@@ -198,6 +200,8 @@ pub enum Fault {
     Miscount,
     /// Somebody reads a bucket, and seals it or gives it its rows back if it is as it was read after this long.
     Seal(u8, u16),
+    /// Somebody reads the sealed buckets, and merges them in one transaction if they are as they were read after this long.
+    Merge(u16),
 }
 
 impl Plan {
@@ -252,6 +256,10 @@ impl Plan {
         let mut sealers = Random::new(seed, SEALERS);
         if sealers.below(2) == 0 {
             plan.add_sealers(&mut sealers);
+        }
+        let mut mergers = Random::new(seed, MERGERS);
+        if mergers.below(8) == 0 {
+            plan.add_mergers(&mut mergers, forms as u64);
         }
         plan
     }

@@ -1,10 +1,7 @@
 //! Events at the server: requests, waiting for a majority, failovers, and removals.
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
-use bucket_core::{
-    index,
-    seal::{self, Due, Sealing},
-};
+use bucket_core::index;
 use server_model::{Answer, Interruption, State};
 
 use crate::{
@@ -15,11 +12,7 @@ use crate::{
 };
 
 /// The refusal of a server that is no longer the primary.
-const STEPPED_DOWN: i32 = 189;
-/// The refusals of a sealer's statement: a validator refuses the rows of a bucket that was edited, or the server is no longer
-/// the primary.
-const SEALER_REFUSALS: [i32; 4] = [121, STEPPED_DOWN, 10_107, 11_602];
-
+pub(crate) const STEPPED_DOWN: i32 = 189;
 /// A message that waits until a majority has the data that it depends on.
 #[derive(Debug)]
 pub(crate) enum Held {
@@ -129,6 +122,7 @@ impl<T: Model> World<'_, T> {
             }
             Fault::Expire => self.expire(),
             Fault::Seal(pick, span) => self.seal(usize::from(pick), u64::from(span)),
+            Fault::Merge(span) => self.merge(u64::from(span)),
             Fault::Miscount => {
                 let call = self
                     .call_of(sender)
@@ -219,49 +213,6 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// Seals a bucket, or gives it its rows back, if it is as it is now after this long.
-    fn seal(&mut self, pick: usize, span: u64) {
-        // The derive refuses models whose indexes need the items.
-        if T::SPEC.unique().is_some() || !T::SPEC.arrays().is_empty() {
-            return;
-        }
-        let documents = self.server.raw_documents(&namespace::<T>());
-        let Some(document) = documents.get(pick % documents.len().max(1)) else {
-            return;
-        };
-        let now = DateTime::from_millis(self.clock());
-        let sealing = match seal::unseal::<T>(document) {
-            Ok(Sealing::NotDue) => seal::seal::<T>(document, |_| None, Due::after(0, now)),
-            other => other,
-        };
-        match sealing {
-            Ok(Sealing::Statement(statement)) => {
-                let command = seal::command(T::SPEC, [&statement]);
-                self.at(span, Event::Sealed(command));
-            }
-            Ok(_) => {}
-            Err(damage) => self
-                .ledger
-                .complain(format!("a sealer finds that {damage}")),
-        }
-    }
-
-    /// The statement of a sealer arrives.
-    pub(crate) fn sealed(&mut self, command: &RawDocumentBuf) {
-        let command = Document::try_from(command).unwrap_or_default();
-        // A fault may break it off, done or not.
-        let reply = self.ask(&command);
-        let refusals = reply.get_array("writeErrors").into_iter().flatten();
-        for refusal in refusals {
-            let code = refusal.as_document().and_then(|it| it.get_i32("code").ok());
-            assert!(
-                code.is_some_and(|code| SEALER_REFUSALS.contains(&code)),
-                "{reply}"
-            );
-        }
-        self.ledger.disturbed.sealed = true;
-    }
-
     fn expire(&mut self) {
         let (namespace, now) = (namespace::<T>(), DateTime::from_millis(self.clock()));
         loop {
@@ -297,7 +248,7 @@ impl<T: Model> World<'_, T> {
     }
 
     /// A command from another client.
-    fn ask(&mut self, command: &Document) -> Document {
+    pub(crate) fn ask(&mut self, command: &Document) -> Document {
         let mut command = command.clone();
         command.insert("writeConcern", doc! { "w": 1 });
         let raw = RawDocumentBuf::try_from(&command).unwrap_or_default();
@@ -320,7 +271,7 @@ impl<T: Model> World<'_, T> {
     }
 }
 
-fn id_of(document: &RawDocumentBuf) -> Option<Bson> {
+pub(crate) fn id_of(document: &RawDocumentBuf) -> Option<Bson> {
     let id = document.get("_id").ok()??;
     Bson::try_from(id).ok()
 }

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use bson::{Document, RawDocumentBuf};
-use bucket_core::write::Cache;
+use bucket_core::{seal::Merge, write::Cache};
 use server_model::Server;
 
 use crate::{
@@ -79,6 +79,8 @@ pub(crate) enum Event {
     Indexes,
     /// The statement of a sealer arrives.
     Sealed(RawDocumentBuf),
+    /// The transaction of a merger arrives.
+    Merged(Vec<Merge>),
 }
 
 #[derive(Debug)]
@@ -247,6 +249,7 @@ impl<'a, T: Model> World<'a, T> {
             Event::SetUp => self.set_up(),
             Event::Indexes => self.index(),
             Event::Sealed(command) => self.sealed(&command),
+            Event::Merged(merges) => self.merged(&merges),
         }
     }
 
