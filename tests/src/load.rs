@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use bucket_mongo::{Bucketed, Buckets};
+use bucket_mongo::{Bucketed, Buckets, ErrorKind};
 
 use crate::PATIENCE;
 
@@ -16,6 +16,15 @@ pub trait Load<T> {
     fn load<I>(&self, records: I) -> impl Future<Output = ()> + Send
     where
         I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send;
+
+    /// Stores those of these records that the model takes: it may refuse late ones, and large ones.
+    ///
+    /// # Panics
+    ///
+    /// If one is not stored for another reason.
+    fn offer<I>(&self, records: I) -> impl Future<Output = ()> + Send
+    where
+        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send;
 }
 
 impl<T: Bucketed> Load<T> for Buckets<T> {
@@ -26,5 +35,16 @@ impl<T: Bucketed> Load<T> for Buckets<T> {
         let report = self.insert_many(records).deadline(PATIENCE).await;
         let report = report.expect("a report");
         report.into_result().expect("every record is stored");
+    }
+    async fn offer<I>(&self, records: I)
+    where
+        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send,
+    {
+        let report = self.insert_many(records).deadline(PATIENCE).await;
+        let report = report.expect("a report");
+        for failed in report.failed() {
+            let is_refused = matches!(failed.error.kind(), ErrorKind::Encode(_));
+            assert!(is_refused, "{:?}", failed.error);
+        }
     }
 }

@@ -14,7 +14,7 @@ pub async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<S
     buckets.ensure().await.unwrap();
     for chunk in draw.samples::<F>(0, RECORDS).chunks(23) {
         // Late ones may be refused, depending on the model.
-        buckets.load(chunk).await;
+        buckets.offer(chunk).await;
     }
     (database, buckets)
 }

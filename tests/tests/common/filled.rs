@@ -2,7 +2,7 @@
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{Bucketed, Buckets, testing::TestDatabase};
-use bucket_tests::database;
+use bucket_tests::{Load, database};
 
 /// The collection with its indexes and these records, stored by one call.
 pub async fn filled<T: Bucketed + Clone>(records: &[T]) -> (TestDatabase, Buckets<T>) {
@@ -14,6 +14,5 @@ pub async fn filled<T: Bucketed + Clone>(records: &[T]) -> (TestDatabase, Bucket
 }
 
 pub async fn store<T: Bucketed + Clone>(buckets: &Buckets<T>, records: &[T]) {
-    let report = buckets.insert_many(records).await.unwrap();
-    report.into_result().unwrap();
+    buckets.load(records).await;
 }

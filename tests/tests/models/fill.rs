@@ -74,8 +74,7 @@ async fn is_as_counted_by_hand<const F: usize>(seed: u8) {
     let (database, buckets) = filled::<Sample<F>>(&[]).await;
     for round in 0..3 {
         let samples = samples::<F>(&mut draw, round * 100, 100);
-        // Hybrid buckets may refuse late records.
-        buckets.load(&samples).await;
+        buckets.offer(&samples).await;
         let removed = remove_some(&buckets, &mut draw).await;
         assert!(removed > 0);
         let stored = documents(&database, "samples").await;

@@ -96,7 +96,7 @@ async fn is_as_in_the_model<const F: usize>(seed: u8) {
         let drawn = draw.draw(prop::collection::vec(drawn(), 60));
         let samples = drawn.iter().enumerate();
         let samples: Vec<Sample<F>> = samples.map(|(n, one)| one.sample(round * 60 + n)).collect();
-        buckets.load(&samples).await;
+        buckets.offer(&samples).await;
         let found = listed(&buckets).await.into_iter();
         let found = found.map(|of| (of.key.0, of.buckets, of.records, of.first, of.last));
         let mut found: Vec<_> = found.collect();

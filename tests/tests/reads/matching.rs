@@ -238,7 +238,7 @@ async fn filled<T: Part>(draw: &mut Draw) -> (TestDatabase, Buckets<T>) {
     for (machine, from) in [("a", 0), ("b", 1_000)] {
         for chunk in drawn::<T>(draw, machine, from, 80).chunks(17) {
             // Late ones may be refused.
-            parts.load(chunk).await;
+            parts.offer(chunk).await;
         }
     }
     let all: Vec<T> = parts.records(T::key_of("a")).collect().await.unwrap();

@@ -194,7 +194,7 @@ async fn what_was_there_is_given_once_while_others_write<const F: usize>() {
                 let late = (0..5).map(|k| at((n * 37 + k * 400) % number * 250 + 1));
                 let new = (0..3).map(|k| at((number + n * 3 + k) * 250 + 1));
                 let records: Vec<Sample<F>> = late.chain(new).collect();
-                buckets.load(records).await;
+                buckets.offer(records).await;
             }
         }
     });

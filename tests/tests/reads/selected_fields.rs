@@ -43,7 +43,7 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
     let buckets = Sample::<F>::buckets(&database);
     buckets.ensure().await.unwrap();
     for chunk in draw.samples::<F>(0, 120).chunks(23) {
-        buckets.load(chunk).await;
+        buckets.offer(chunk).await;
     }
     let fields = [CODE, UNIQUE];
 

@@ -53,7 +53,7 @@ async fn is_as_in_the_model<const F: usize>(seed: u8) {
                     let _late = buckets.insert(sample).await;
                 }
             } else {
-                buckets.load(some).await;
+                buckets.offer(some).await;
             }
             let mut found = latest(&buckets).await;
             found.sort_by(|a, b| a.device.cmp(&b.device));
