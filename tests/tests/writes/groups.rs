@@ -502,5 +502,6 @@ async fn a_record_is_stored_though_another_call_with_it_was_dropped() {
     };
     let (report, ()) = tokio::join!(last, leave);
     let report = report.unwrap();
-    assert_eq!(report.stored(), 1, "{:?}", report.failed());
+    // By the other call, if that was quick.
+    assert!(report.is_stored(0), "{report:?}");
 }
