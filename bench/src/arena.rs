@@ -122,40 +122,6 @@ impl Arena {
         let stats = self.database.run_command(stats).await?;
         Ok(whole(stats.get("storageSize")) + whole(stats.get("totalIndexSize")))
     }
-
-    /// The bytes of a collection's files, indexes included, without those that the files keep free for later documents.
-    /// The server keeps no more what reads of an earlier moment would need.
-    pub(crate) async fn used_bytes(&self, collection: &str) -> Result<u64> {
-        let no_history = doc! { "setParameter": 1, "minSnapshotHistoryWindowInSeconds": 0 };
-        let admin = self.database.client().database("admin");
-        admin.run_command(no_history).await?;
-        let mut used = u64::MAX;
-        loop {
-            // A checkpoint frees what the one before it does not need any more.
-            let now = self.used_at_a_checkpoint(collection).await?;
-            if now >= used {
-                return Ok(used);
-            }
-            used = now;
-        }
-    }
-
-    async fn used_at_a_checkpoint(&self, collection: &str) -> Result<u64> {
-        let files = self.bytes(collection).await?;
-        let stats = doc! { "collStats": collection };
-        let stats = self.database.run_command(stats).await?;
-        let free_for_reuse = |file: Option<&Bson>| {
-            let blocks = file.and_then(Bson::as_document)?.get("block-manager");
-            let blocks = blocks.and_then(Bson::as_document)?;
-            Some(whole(blocks.get("file bytes available for reuse")))
-        };
-        let indexes = stats.get_document("indexDetails").into_iter().flatten();
-        let indexes: u64 = indexes
-            .filter_map(|(_, file)| free_for_reuse(Some(file)))
-            .sum();
-        let free = free_for_reuse(stats.get("wiredTiger")).unwrap_or_default() + indexes;
-        Ok(files.saturating_sub(free))
-    }
 }
 
 /// A whole number, whatever type the server gives it.

@@ -109,9 +109,4 @@ models! {
     #[derive(Bucketed)]
     #[bucket(collection = "sensors_hourly_sealed", items = "readings", window = "1h", capacity = 100, compression = "zstd", seal_after = "1h")]
     SensorsHourlySealed: "an hour a bucket, sealed";
-
-    /// A bucket for each hour, which become one of some 1,000 readings.
-    #[derive(Bucketed)]
-    #[bucket(collection = "sensors_hourly_merged", items = "readings", window = "1h", capacity = 100, compression = "zstd", seal_after = "1h", merge = "month")]
-    SensorsHourlyMerged: "an hour a bucket, sealed and merged";
 }

@@ -1,6 +1,6 @@
 //! The space that real readings take on disk.
 
-use std::{marker::PhantomData, time::Duration};
+use std::marker::PhantomData;
 
 use bucket_mongo::{
     bson::{Document, doc},
@@ -23,7 +23,7 @@ use crate::{
     scale::Scale,
     sensors::{
         SensorModel, SensorReading, Sensors200, Sensors1000, Sensors1000Sealed, SensorsHourly,
-        SensorsHourlyMerged, SensorsHourlySealed, SensorsWeeklySealed, sensor_readings,
+        SensorsHourlySealed, SensorsWeeklySealed, sensor_readings,
     },
 };
 
@@ -49,8 +49,6 @@ fn plan(_: Scale) -> Plan {
         plan.own(Buckets::<Sensors1000Sealed>::sealed(false)),
         plan.own(Buckets::<Sensors1000Sealed>::sealed(true)),
         plan.own(Buckets::<SensorsWeeklySealed>::sealed(true)),
-        plan.own(Buckets::<SensorsHourlyMerged>::sealed(false)),
-        plan.own(Buckets::<SensorsHourlyMerged>::sealed(true)),
     ];
     plan.own(Buckets::<SensorsHourlySealed>::sealed(false));
     let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
@@ -132,13 +130,7 @@ impl<M: SensorModel> Contestant for Buckets<M> {
             if self.sealed {
                 buckets.seal().await?;
             }
-            if M::SPEC.merge().is_none() {
-                return each(arena, collection, records.len()).await;
-            }
-            buckets.merge().settled(Duration::ZERO).await?;
-            // The files keep the room of the buckets that were merged, for later ones.
-            let bytes = arena.used_bytes(collection).await?;
-            end(arena, collection, bytes, records.len()).await
+            each(arena, collection, records.len()).await
         }
         .boxed()
     }
@@ -266,15 +258,10 @@ where
     each(arena, collection, documents.len()).await
 }
 
-/// The bytes of each record in all files, and an end of the collection.
-async fn each(arena: &Arena, collection: &str, records: usize) -> Result<f64> {
-    let bytes = arena.bytes(collection).await?;
-    end(arena, collection, bytes, records).await
-}
-
 /// The bytes of each record, and an end of the collection.
 #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
-async fn end(arena: &Arena, collection: &str, bytes: u64, records: usize) -> Result<f64> {
+async fn each(arena: &Arena, collection: &str, records: usize) -> Result<f64> {
+    let bytes = arena.bytes(collection).await?;
     arena.clear(collection).await?;
     Ok(bytes as f64 / records as f64)
 }
