@@ -1,13 +1,22 @@
-//! Records that a test stores first: all of them, or the test fails.
+//! Records that a test stores first. The test fails where one is not stored and should be.
 
 use std::borrow::Borrow;
 
-use bucket_mongo::{Bucketed, Buckets, ErrorKind};
+use bucket_mongo::{Bucketed, Buckets, ErrorKind, InsertReport};
 
 use crate::PATIENCE;
 
 /// Stores the records that a test begins with.
 pub trait Load<T> {
+    /// What comes of these records, which have the time that a busy machine needs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no report.
+    fn reported<I>(&self, records: I) -> impl Future<Output = InsertReport> + Send
+    where
+        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send;
+
     /// Stores all of these records.
     ///
     /// # Panics
@@ -15,7 +24,14 @@ pub trait Load<T> {
     /// If one is not stored.
     fn load<I>(&self, records: I) -> impl Future<Output = ()> + Send
     where
-        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send;
+        Self: Sync,
+        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send,
+    {
+        async {
+            let report = self.reported(records).await;
+            report.into_result().expect("every record is stored");
+        }
+    }
 
     /// Stores those of these records that the model takes: it may refuse late ones, and large ones.
     ///
@@ -24,27 +40,26 @@ pub trait Load<T> {
     /// If one is not stored for another reason.
     fn offer<I>(&self, records: I) -> impl Future<Output = ()> + Send
     where
-        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send;
+        Self: Sync,
+        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send,
+    {
+        async {
+            let report = self.reported(records).await;
+            for failed in report.failed() {
+                let is_refused = matches!(failed.error.kind(), ErrorKind::Encode(_));
+                assert!(is_refused, "{:?}", failed.error);
+            }
+            assert!(report.stopped_by().is_none(), "{report:?}");
+        }
+    }
 }
 
 impl<T: Bucketed> Load<T> for Buckets<T> {
-    async fn load<I>(&self, records: I)
+    async fn reported<I>(&self, records: I) -> InsertReport
     where
         I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send,
     {
         let report = self.insert_many(records).deadline(PATIENCE).await;
-        let report = report.expect("a report");
-        report.into_result().expect("every record is stored");
-    }
-    async fn offer<I>(&self, records: I)
-    where
-        I: IntoIterator<Item: Borrow<T>, IntoIter: Send> + Send,
-    {
-        let report = self.insert_many(records).deadline(PATIENCE).await;
-        let report = report.expect("a report");
-        for failed in report.failed() {
-            let is_refused = matches!(failed.error.kind(), ErrorKind::Encode(_));
-            assert!(is_refused, "{:?}", failed.error);
-        }
+        report.expect("a report")
     }
 }

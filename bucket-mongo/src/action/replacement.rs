@@ -19,7 +19,7 @@ use crate::{Result, writer::Written};
 /// whose records are stored.
 pub(crate) struct Replacement<'a, T: Record> {
     replaces: Replaces<'a, T>,
-    insert: for<'c> fn(InsertOrReplace<'c, T>, Begins) -> ActionFuture<'c, Result<Inserted>>,
+    insert: for<'c> fn(InsertOrReplace<'c, T>) -> ActionFuture<'c, Result<Inserted>>,
     settle: for<'c> fn(Replacing<'c, T>, &'c mut Written) -> ActionFuture<'c, ()>,
 }
 
@@ -27,7 +27,7 @@ impl<'a, T: Record> Replacement<'a, T> {
     pub(crate) fn new(replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'a) -> Self {
         Self {
             replaces: Replaces::new(replaces),
-            insert: |insert, begins| Box::pin(insert.run(begins)),
+            insert: |insert| Box::pin(insert.run(Begins::WithAnInsert)),
             settle: |replacing, written| Box::pin(replacing.settle(written)),
         }
     }
@@ -51,7 +51,7 @@ impl<'a, T: Record> Replacement<'a, T> {
         &self,
         insert: InsertOrReplace<'c, T>,
     ) -> ActionFuture<'c, Result<Inserted>> {
-        (self.insert)(insert, Begins::WithAnInsert)
+        (self.insert)(insert)
     }
 
     /// Settles the contested records of a batch.

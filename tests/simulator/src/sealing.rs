@@ -1,6 +1,6 @@
 //! Buckets that are sealed, unsealed and merged while others write to them.
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use bson::{DateTime, Document, RawDocumentBuf, doc};
 use bucket_core::{
     TimeRange,
     seal::{self, Due, Grouping, Merge, MergeDue, Sealing},
@@ -18,7 +18,7 @@ use crate::{
 const SEALER_REFUSALS: [i32; 4] = [121, STEPPED_DOWN, 10_107, 11_602];
 
 impl<T: Model> World<'_, T> {
-    /// Seals a bucket, or gives it its rows back, if it is as it is now after this long.
+    /// Seals a bucket, or gives it its rows back, if nobody changes it within this time.
     pub(crate) fn seal(&mut self, pick: usize, span: u64) {
         // The derive refuses models whose indexes need the items.
         if T::SPEC.unique().is_some() || !T::SPEC.arrays().is_empty() {
@@ -64,7 +64,7 @@ impl<T: Model> World<'_, T> {
         self.ledger.disturbed.sealed = true;
     }
 
-    /// Merges what is sealed, if it is as it is now after this long.
+    /// Merges what is sealed, if nobody changes it within this time.
     pub(crate) fn merge(&mut self, span: u64) {
         let now = DateTime::from_millis(self.clock());
         let Some(due) = MergeDue::after(T::SPEC, 0, now) else {
@@ -105,15 +105,7 @@ impl<T: Model> World<'_, T> {
         let find = doc! {
             "find": T::SPEC.collection(), "filter": filter, "sort": plan.sort, "batchSize": 10_000,
         };
-        let mut server = self.server.clone();
-        server.step_up();
-        let reply = server.run(&RawDocumentBuf::try_from(&find).unwrap_or_default());
-        let found = reply.get_document("cursor");
-        let found = found.and_then(|cursor| cursor.get_array("firstBatch"));
-        let found = found.into_iter().flatten().filter_map(Bson::as_document);
-        found
-            .filter_map(|it| RawDocumentBuf::try_from(it).ok())
-            .collect()
+        self.found(&find)
     }
 
     /// A merger's transaction arrives: all of its statements are executed, or none.

@@ -13,6 +13,7 @@ use crate::{
 
 /// The refusal of a server that is no longer the primary.
 pub(crate) const STEPPED_DOWN: i32 = 189;
+
 /// A message that waits until a majority has the data that it depends on.
 #[derive(Debug)]
 pub(crate) enum Held {
@@ -245,6 +246,22 @@ impl<T: Model> World<'_, T> {
         let plans = index::plan(T::SPEC);
         let definitions: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
         self.ask(&doc! { "createIndexes": T::SPEC.collection(), "indexes": definitions });
+    }
+
+    /// What a read of the primary finds, whichever node is up. It leaves no trace.
+    pub(crate) fn found(&self, find: &Document) -> Vec<RawDocumentBuf> {
+        let mut server = self.server.clone();
+        if server.state() == State::Secondary {
+            server.step_up();
+        }
+        let reply = server.run(&RawDocumentBuf::try_from(find).unwrap_or_default());
+        let found = reply.get_document("cursor");
+        let found = found.and_then(|cursor| cursor.get_array("firstBatch"));
+        let found = found.unwrap_or_else(|_| panic!("{find}: {reply}")).iter();
+        let found = found.filter_map(Bson::as_document);
+        found
+            .filter_map(|it| RawDocumentBuf::try_from(it).ok())
+            .collect()
     }
 
     /// A command from another client.

@@ -1,8 +1,7 @@
 //! What the engine of `verify` says of the buckets at the end.
 
-use bson::{Bson, DateTime, RawDocumentBuf, doc};
+use bson::{DateTime, RawDocumentBuf, doc};
 use bucket_core::check::{Checker, Finding, ProblemKind, Suspicion};
-use server_model::State;
 
 use crate::{
     model::{Disturbed, Model},
@@ -26,23 +25,11 @@ impl<T: Model> World<'_, T> {
     }
 
     /// In the order of the index that the walk follows.
-    fn in_order(&mut self, checker: &Checker<T>) -> Vec<RawDocumentBuf> {
+    fn in_order(&self, checker: &Checker<T>) -> Vec<RawDocumentBuf> {
         let find = doc! {
             "find": T::SPEC.collection(), "sort": checker.plan(None).sort, "batchSize": 10_000,
         };
-        if self.server.state() == State::Secondary {
-            self.server.step_up();
-        }
-        let reply = self
-            .server
-            .run(&RawDocumentBuf::try_from(&find).unwrap_or_default());
-        let found = reply.get_document("cursor");
-        let found = found.and_then(|cursor| cursor.get_array("firstBatch"));
-        let found = found.expect("a read at the end").iter();
-        let found = found.filter_map(Bson::as_document);
-        found
-            .filter_map(|it| RawDocumentBuf::try_from(it).ok())
-            .collect()
+        self.found(&find)
     }
 }
 
