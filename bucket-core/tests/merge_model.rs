@@ -22,7 +22,9 @@ use bucket_core::{
     CursorToken, Record, TimeRange,
     check::Checker,
     read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
-    seal::{Due, Grouping, MergeDue, Sealing, command, merge, merge_commands, seal},
+    seal::{
+        Due, Grouping, MergeDue, Sealing, command, expire, has_expired, merge, merge_commands, seal,
+    },
     write::Batch,
 };
 use proptest::prelude::*;
@@ -30,7 +32,9 @@ use proptest::prelude::*;
 use self::{
     collection::{Collection, is_ok},
     drawn::{Drawn, drawn},
-    sample::{Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_MERGED, at},
+    sample::{
+        EXPIRE_AFTER, Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_KEPT_MERGED, WINDOW_MERGED, at,
+    },
     writer::store,
 };
 
@@ -73,13 +77,33 @@ fn raw(document: &Document) -> RawDocumentBuf {
 
 /// Seals those of the buckets that the mask says.
 fn sealed<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime) {
+    changed::<F>(collection, mask, |document| {
+        let is_rows = document.get_array("items").is_ok();
+        is_rows.then(|| seal::<Sample<F>>(&raw(document), |_| None, Due::after(0, now)).unwrap())
+    });
+}
+
+/// Takes the items of those whose records have expired.
+fn expired<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime) {
+    changed::<F>(collection, mask, |document| {
+        let sealed = document.get_document("_sealed");
+        let is_header = sealed.is_ok_and(|sealed| sealed.contains_key("expired"));
+        let stored = raw(document);
+        let is_due = !is_header && has_expired(Sample::<F>::SPEC, &stored, now);
+        is_due.then(|| expire::<Sample<F>>(&stored, |_| None, now).unwrap())
+    });
+}
+
+fn changed<const F: usize>(
+    collection: &Collection,
+    mask: &[bool],
+    change: impl Fn(&Document) -> Option<Sealing>,
+) {
     let mut statements = Vec::new();
     for (index, document) in collection.documents().iter().enumerate() {
-        if !mask[index % mask.len()] || document.get_array("items").is_err() {
-            continue;
-        }
-        let sealing = seal::<Sample<F>>(&raw(document), |_| None, Due::after(0, now)).unwrap();
-        if let Sealing::Statement(statement) = sealing {
+        if mask[index % mask.len()]
+            && let Some(Sealing::Statement(statement)) = change(document)
+        {
             statements.push(statement);
         }
     }
@@ -107,7 +131,8 @@ fn merged<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime)
         let lately = DateTime::from_millis(now.timestamp_millis() + 1);
         let is_held = !mask[(index * 7 + 3) % mask.len()];
         if let (true, Ok(sealed)) = (is_held, document.get_document_mut("_sealed")) {
-            sealed.insert("at", lately);
+            let is_header = sealed.contains_key("expired");
+            sealed.insert(if is_header { "expired" } else { "at" }, lately);
         }
         groups.extend(grouping.take::<Sample<F>>(&raw(document)));
     }
@@ -397,6 +422,62 @@ proptest! {
         check::<WINDOW_MERGED>(records, &masks, &ranges, most, NOW)?;
         check::<WINDOW_BYTES_MERGED>(records, &masks, &ranges, most, NOW)?;
         check::<WINDOW_MERGED>(records, &masks, &ranges, most, EARLIER)?;
+    }
+}
+
+/// A time after the limit of records: those are left that are younger.
+fn limit(millis: i64) -> DateTime {
+    DateTime::from_millis(i64::from(EXPIRE_AFTER) * 1_000 + millis)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Of whole slots, whatever is packed, merged or gone in between.
+    #[test]
+    fn statistics_stay_when_records_go_and_headers_are_merged(
+        plans in plans(), masks in masks(), slots in prop::collection::vec((-3..4_i64, 1..4_i64), 1..4),
+        mut clock in prop::collection::vec(-5_000..15_000_i64, 4),
+    ) {
+        const F: usize = WINDOW_KEPT_MERGED;
+        clock.sort_unstable();
+        let mut ranges = vec![TimeRange::ALL];
+        ranges.extend(slots.iter().map(|(first, number)| {
+            let bound = |slot: i64| Some(DateTime::from_millis(slot * 3_000));
+            TimeRange::new(bound(*first), bound(first + number))
+        }));
+        let collection = stored::<F>(&plans, DateTime::from_millis(20_000));
+        let figures_at = |now: DateTime| {
+            let figures = ranges.iter().map(|range| figures::<F>(&collection, *range, now));
+            figures.collect::<Vec<_>>()
+        };
+        let expected = figures_at(limit(-10_000));
+        let rounds = masks.iter().map(Vec::as_slice).chain([&[true][..]]);
+        for (mask, now) in rounds.zip(clock.into_iter().chain([20_000, 20_000])) {
+            let now = limit(now);
+            prop_assert_eq!(&figures_at(now), &expected);
+            sealed::<F>(&collection, mask, now);
+            merged::<F>(&collection, mask, now);
+            expired::<F>(&collection, mask, now);
+            merged::<F>(&collection, mask, now);
+            verified::<F>(&collection, now)?;
+            prop_assert_eq!(&figures_at(now), &expected);
+        }
+        let now = limit(40_000);
+        expired::<F>(&collection, &[true], now);
+        merged::<F>(&collection, &[true], now);
+        verified::<F>(&collection, now)?;
+        prop_assert_eq!(&figures_at(now), &expected);
+        // One header for each slot of a key.
+        let mut slots: Vec<(String, i64)> = Vec::new();
+        for document in collection.documents() {
+            let start = document.get_datetime("bucket_start").unwrap().timestamp_millis();
+            slots.push((document.get_str("device").unwrap().to_owned(), start.div_euclid(3_000)));
+        }
+        let number = slots.len();
+        slots.sort();
+        slots.dedup();
+        prop_assert_eq!(slots.len(), number);
     }
 }
 

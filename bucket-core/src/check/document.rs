@@ -196,7 +196,10 @@ fn of_header(
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
     let count = stored_count(spec, stored);
-    if count.is_ok_and(|count| u32::try_from(count).is_err()) {
+    if count
+        .as_ref()
+        .is_ok_and(|count| u32::try_from(*count).is_err())
+    {
         problems.push(Problem::Field {
             path: spec.names().count.to_owned(),
             expected: "a number of records".to_owned(),
@@ -209,6 +212,11 @@ fn of_header(
         Err(damage) => problems.push(problem(damage)),
     }
     if let Err(damage) = Edits::read(stored) {
+        problems.push(problem(damage));
+    }
+    if let (Ok(count), Ok(Some(origins))) = (count, Origins::read(spec, stored))
+        && let Err(damage) = origins.check_count(u32::try_from(count).unwrap_or(u32::MAX))
+    {
         problems.push(problem(damage));
     }
     let says_so = stored

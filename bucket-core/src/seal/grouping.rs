@@ -1,4 +1,5 @@
-//! Which sealed buckets become one: those of a key that follow one another, until they have enough records together.
+//! Which sealed buckets become one: those of a key that follow one another, until they have enough records together. Headers,
+//! whose records have expired, become one for each slot.
 //!
 //! Readers and writers rely on this:
 //!
@@ -28,6 +29,9 @@ use crate::{
 /// A merged bucket has at least this many records, if its span of time has them.
 const ENOUGH: u64 = 1_000;
 
+/// Headers are merged in groups of this size; what these become is merged by the next call.
+const ENOUGH_BYTES: usize = 2 * 1024 * 1024;
+
 /// When sealed buckets are due to be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeDue {
@@ -36,6 +40,8 @@ pub struct MergeDue {
     until: DateTime,
     /// They have been sealed until then.
     sealed_until: DateTime,
+    /// Headers are merged once all of their slot have expired; `None` if the model keeps none.
+    headers_until: Option<DateTime>,
 }
 
 impl MergeDue {
@@ -48,6 +54,7 @@ impl MergeDue {
         Some(Self {
             slot: spec.merge()?,
             until: spec.merged_until(sealed_until)?,
+            headers_until: spec.headers_until(sealed_until),
             sealed_until,
         })
     }
@@ -115,6 +122,10 @@ struct Member {
     place: Place,
     last: Place,
     items: u64,
+    /// Its size without items.
+    bytes: usize,
+    /// Whether only its statistics are left.
+    is_header: bool,
 }
 
 /// What one bucket says of itself.
@@ -200,22 +211,21 @@ impl Grouping {
         let Ok(sealed) = stored.get_document(SEALED) else {
             return Ok(Came::Stays(extent));
         };
-        let is_elsewhere = [ARCHIVED, EXPIRED]
-            .iter()
-            .any(|name| !matches!(sealed.get(name), Ok(None)));
+        let says = |name: &str| !matches!(sealed.get(name), Ok(None));
         let has_ends = sealed.get_datetime(LAST).is_ok();
         let end = bucket::date_field(stored, spec.names().end)?;
-        if is_elsewhere || !has_ends || end > self.due.until || !is_plain(spec, stored) {
+        if says(ARCHIVED) || !has_ends || end > self.due.until || !is_plain(spec, stored) {
             return Ok(Came::Stays(extent));
         }
         let id = stored.get(ID).ok().flatten();
         let id = id
             .and_then(|id| Bson::try_from(id).ok())
             .unwrap_or(Bson::Null);
-        match sealed.get_datetime(AT) {
+        let is_header = says(EXPIRED);
+        match sealed.get_datetime(if is_header { EXPIRED } else { AT }) {
             Ok(at) if at <= self.due.sealed_until => {}
-            Ok(_) => return Ok(Came::Stays(extent)),
-            Err(_) => return Ok(Came::Undated(extent, id)),
+            Err(_) if !is_header => return Ok(Came::Undated(extent, id)),
+            _ => return Ok(Came::Stays(extent)),
         }
         let count = bucket::stored_count(spec, stored)?;
         Ok(Came::Member(
@@ -225,14 +235,16 @@ impl Grouping {
                 place,
                 last: extent.last,
                 items: u64::try_from(count).unwrap_or(u64::MAX),
+                bytes: stored.as_bytes().len(),
+                is_header,
             },
         ))
     }
 
     fn put(&mut self, came: Came) {
         let is_blocked = |place: Place| self.blocked.is_some_and(|last| place.time <= last);
-        let member = match came {
-            Came::Member(_, member) if !is_blocked(member.place) => member,
+        let (extent, member) = match came {
+            Came::Member(extent, member) if !is_blocked(member.place) => (extent, member),
             Came::Member(extent, _) | Came::Stays(extent) => {
                 self.passes(extent);
                 return;
@@ -243,16 +255,18 @@ impl Grouping {
                 return;
             }
         };
-        let Some(last) = self.group.iter().map(|member| member.last).max() else {
-            self.group.push(member);
-            return;
-        };
+        let last = self.group.iter().map(|member| member.last).max();
         // A bucket inside of a merged one, or in its last window, can be merged with that one only.
-        let belongs = member.place < last || member.place.time == last.time;
-        let items = self.items();
-        let is_enough = items >= ENOUGH || items.saturating_add(member.items) >= 2 * ENOUGH;
-        if !belongs && is_enough {
-            self.close_group(items >= ENOUGH);
+        let belongs =
+            last.is_some_and(|last| member.place < last || member.place.time == last.time);
+        let others = self.group.first().map(|first| first.is_header);
+        let is_other = others.is_some_and(|others| others != member.is_header);
+        if belongs && is_other {
+            self.passes(extent);
+            return;
+        }
+        if !belongs && (is_other || self.has_enough_with(&member)) {
+            self.close_group(false);
         }
         self.group.push(member);
     }
@@ -260,9 +274,19 @@ impl Grouping {
     /// A bucket stays as it is. Merged ones never overlap.
     fn passes(&mut self, extent: Extent) {
         if extent.is_merged {
-            self.close_group(self.items() >= ENOUGH);
+            self.close_group(false);
         }
         self.blocked = self.blocked.max(Some(extent.last.time));
+    }
+
+    /// Whether the next bucket begins another group.
+    fn has_enough_with(&self, next: &Member) -> bool {
+        if next.is_header {
+            let bytes = self.group.iter().map(|member| member.bytes);
+            return bytes.sum::<usize>() >= ENOUGH_BYTES;
+        }
+        let items = self.items();
+        items >= ENOUGH || items.saturating_add(next.items) >= 2 * ENOUGH
     }
 
     fn items(&self) -> u64 {
@@ -272,24 +296,34 @@ impl Grouping {
 
     /// No more buckets of the slot will come.
     fn close(&mut self) {
-        let is_over = self.of.as_ref().is_some_and(|(_, slot)| {
-            let (_, end) = self.due.slot.span(*slot);
-            end <= self.due.until
-        });
-        let is_enough = self.items() >= ENOUGH;
-        self.close_group(is_over || is_enough);
+        self.close_group(true);
         self.blocked = None;
         let ids = std::mem::take(&mut self.undated);
         self.emit(ids, true);
     }
 
-    /// While its slot lasts, a group waits for more records.
-    fn close_group(&mut self, is_due: bool) {
+    /// While its slot lasts, a group waits for more records, and headers for the last ones.
+    fn close_group(&mut self, is_last: bool) {
+        let is_due = match self.group.first() {
+            Some(first) if first.is_header => self.is_over(self.due.headers_until),
+            _ => self.items() >= ENOUGH || (is_last && self.is_over(Some(self.due.until))),
+        };
         let group = std::mem::take(&mut self.group);
         if group.len() > 1 && is_due {
             let ids = group.into_iter().map(|member| member.id).collect();
             self.emit(ids, false);
         }
+    }
+
+    /// Whether the slot has ended by then.
+    fn is_over(&self, until: Option<DateTime>) -> bool {
+        self.of
+            .as_ref()
+            .zip(until)
+            .is_some_and(|((_, slot), until)| {
+                let (_, end) = self.due.slot.span(*slot);
+                end <= until
+            })
     }
 
     fn emit(&mut self, ids: Vec<Bson>, undated: bool) {

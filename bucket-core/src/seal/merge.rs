@@ -1,4 +1,5 @@
-//! What sealed buckets become that are merged: the first of them has the items of all, and the others are gone.
+//! What sealed buckets become that are merged: the first of them has the items of all, and the others are gone. What is left of
+//! buckets whose records have expired is merged the same way, without items.
 
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
@@ -9,12 +10,13 @@ use super::{
 use crate::{
     bucket::{
         self,
+        archived::EXPIRED_ITEMS,
         edits::{self, EDITS, Edits, is_removed},
         id::Place,
         merged::{MERGED, Origin, Origins},
         packed::{each_packed, pack},
         record::Record,
-        sealed::{AT, EDIT, PACKED, SEALED, ends_of_sealed, packed},
+        sealed::{AT, EDIT, EXPIRED, PACKED, SEALED, ends_of_sealed, packed},
     },
     codec::raw::RawWriter,
     error::Damage,
@@ -106,8 +108,13 @@ fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merg
     let Some(origins) = Origins::new(unit, origins) else {
         return Ok(None);
     };
+    let headers = parts.iter().filter(|part| part.is_header()).count();
     let items = slices.iter().flat_map(|(_, slice)| &slice.items);
-    let packed = pack(items.map(|item| &**item));
+    let packed = match headers {
+        0 => pack(items.map(|item| &**item)),
+        all if all == parts.len() => Some(EXPIRED_ITEMS.to_vec()),
+        _ => None,
+    };
     let (Some(packed), Ok(stats)) = (packed, total.finish()) else {
         return Ok(None);
     };
@@ -160,6 +167,11 @@ impl<'a> Part<'a> {
         }))
     }
 
+    /// Whether its records have expired, and only its statistics are left.
+    fn is_header(&self) -> bool {
+        self.packed == EXPIRED_ITEMS
+    }
+
     /// Its items by their origins: its own, or those of the buckets that it was made of.
     fn slices(&self, spec: &BucketSpec) -> Result<Vec<Slice>, Damage> {
         let origins = if let Some(origins) = Origins::read(spec, self.stored)? {
@@ -173,6 +185,14 @@ impl<'a> Part<'a> {
                 items: self.count,
             }]
         };
+        if self.is_header() {
+            let slice = |origin| Slice {
+                origin,
+                items: Vec::new(),
+            };
+            let slices = origins.into_iter().map(slice);
+            return Ok(slices.collect());
+        }
         let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
         each_packed(self.packed, |item| items.push(item.to_owned()))?;
         let number = items.len();
@@ -224,7 +244,8 @@ impl Merged<'_> {
             let ends = |of: fn(&Part<'_>) -> DateTime| self.parts.iter().map(of);
             let earliest = ends(|part| part.ends.0).min().unwrap_or(first.ends.0);
             let latest = ends(|part| part.ends.1).max().unwrap_or(first.ends.1);
-            let at = Some((AT, self.now));
+            let since = if first.is_header() { EXPIRED } else { AT };
+            let at = Some((since, self.now));
             write_packed(spec, self.packed, (earliest, latest), at, writer);
             // Between the length and the final NUL.
             let bytes = fields.as_bytes();

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use bson::{Bson, Document, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use bucket_core::read::FindPlan;
 
 use crate::collection::Collection;
@@ -13,11 +13,32 @@ use crate::collection::Collection;
 pub fn find(collection: &Collection, plan: &FindPlan) -> Vec<RawDocumentBuf> {
     let mut whole = plan.clone();
     whole.projection = Document::new();
+    whole.filter = each_once(&plan.filter);
     let found = collection.find(&whole).into_iter();
     let found = found.map(|it| project(&plan.projection, &Document::try_from(it).unwrap()));
     found
         .map(|it| RawDocumentBuf::try_from(&it).unwrap())
         .collect()
+}
+
+/// The same filter, for the model of a server that knows no document with two fields of one name.
+fn each_once(filter: &RawDocument) -> RawDocumentBuf {
+    let mut once = Document::new();
+    let mut again = Vec::new();
+    for element in filter {
+        let (name, value) = element.unwrap();
+        let value = Bson::try_from(value).unwrap();
+        if once.contains_key(name.as_str()) {
+            again.push(Bson::Document(doc! { name.as_str(): value }));
+        } else {
+            once.insert(name.as_str(), value);
+        }
+    }
+    if !again.is_empty() {
+        assert!(!once.contains_key("$and"), "{once}");
+        once.insert("$and", again);
+    }
+    RawDocumentBuf::try_from(&once).unwrap()
 }
 
 /// The document with the fields of the projection.

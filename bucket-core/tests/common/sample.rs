@@ -91,6 +91,8 @@ pub const NUMBERED_ATTRIBUTES: usize = 32;
 /// With sealed buckets that are merged.
 pub const WINDOW_MERGED: usize = 33;
 pub const WINDOW_BYTES_MERGED: usize = 34;
+/// With statistics that are kept for longer than records.
+pub const WINDOW_KEPT_MERGED: usize = 35;
 
 /// The limit, in seconds.
 pub const EXPIRE_AFTER: u32 = 3_600;
@@ -246,6 +248,17 @@ const fn merged(
     })
 }
 
+/// With sealed buckets that are merged, and statistics that are kept for longer than records.
+const fn kept(form: Form) -> BucketSpec {
+    BucketSpec::__new(SpecParts {
+        seal_after: Some(1),
+        merge: Some(Window::Seconds(3)),
+        expire_after: Some(EXPIRE_AFTER),
+        keep_stats: Some(100 * EXPIRE_AFTER),
+        ..parts_of(form, None, AVERAGED, false)
+    })
+}
+
 /// With a limit.
 const fn expiring(
     form: Form,
@@ -350,7 +363,7 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-static SPECS: [BucketSpec; 35] = [
+static SPECS: [BucketSpec; 36] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -464,6 +477,10 @@ static SPECS: [BucketSpec; 35] = [
         Some(MAX_BYTES),
         AGGREGATES,
     ),
+    kept(Form::Window {
+        window: WINDOW_OF_ONE,
+        capacity: Some(CAPACITY),
+    }),
 ];
 
 impl From<&str> for SampleKey {

@@ -27,6 +27,7 @@ mod expire;
 mod faults_set_up;
 mod fill;
 mod generic_attributes;
+mod headers_merged;
 mod keep_stats;
 mod keep_stats_repair;
 mod lagging_member;

@@ -3,7 +3,7 @@
 use crate::{
     diagnostics::Diagnostics,
     model::{Model, form::Form},
-    symbol::{KEEP_STATS, MERGE, OBJECT_IDS, SEAL_AFTER, WINDOW},
+    symbol::{MERGE, OBJECT_IDS, SEAL_AFTER, WINDOW},
     syntax::{container::ContainerAttrs, duration::Window},
 };
 
@@ -33,13 +33,6 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
             "`{MERGE}` makes one bucket of several, and only the ids of the library say where its records were"
         );
         let help = format!("remove `{MERGE}`, or `{OBJECT_IDS}`");
-        cx.error(given, message, help);
-    }
-    if model.keep_stats.is_some() {
-        let message = format!(
-            "`{KEEP_STATS}` keeps the statistics of each window, and a merged bucket has those of all its records only"
-        );
-        let help = format!("remove `{MERGE}`, or `{KEEP_STATS}`");
         cx.error(given, message, help);
     }
     if let Some(merge) = model.merge

@@ -17,6 +17,9 @@ impl<T: Record> Buckets<T> {
     /// bucket of its own next to the merged one, and is merged into it later. Buckets with positions of sources or with fields
     /// of other tools, and archived ones, stay as they are.
     ///
+    /// Of records that have expired, a model with `keep_stats` keeps a header for each bucket: those of a key and such a span
+    /// become one as soon as all of the span has expired.
+    ///
     /// Each merge is one transaction: at every moment a record is in one bucket. So this needs a replica set or a sharded
     /// cluster with MongoDB 5.0 or later. Several processes may call this at once. A call that ends with an error has merged
     /// some buckets: call it again. A [sealer](Self::sealer) merges by itself.
