@@ -80,8 +80,8 @@ pub(crate) use self::{
     span::can_hold,
     tails::any_buckets,
     tails::{
-        Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_or_merged,
-        newest_part, newest_with, remembered,
+        Remembered, bucket_at, is_merged, items_at, newest_between, newest_in_order,
+        newest_or_merged, newest_part, newest_with, remembered,
     },
     token::{CHECK, QUERY, check, query_of},
 };

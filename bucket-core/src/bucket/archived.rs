@@ -93,6 +93,11 @@ impl<'a> Instead<'a> {
     }
 }
 
+/// Whether these bytes are a reference to the archive, or what is left of one.
+pub(crate) fn is_reference(packed: &[u8]) -> bool {
+    packed.first() == Some(&REFERENCE)
+}
+
 /// What an archive has instead of the items of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FromArchive<'a> {

@@ -5,7 +5,10 @@ use bson::{DateTime, RawDocument, error::Error};
 use bucket_columns::{Columns, Rows, UnpackError};
 use serde::de::DeserializeOwned;
 
-use super::{archived::Instead, edits::is_removed};
+use super::{
+    archived::{Instead, is_reference},
+    edits::is_removed,
+};
 #[cfg(feature = "seal")]
 use crate::codec::decode::decode_row;
 use crate::{error::Damage, model::spec::BucketSpec};
@@ -39,6 +42,9 @@ impl<'a> PackedItems<'a> {
     pub(crate) fn read(packed: &'a [u8]) -> Result<Self, Damage> {
         match Instead::read(packed) {
             Some(instead) => of_archived(instead).map(|()| Self::none()),
+            None if is_reference(packed) => Err(Damage::Packed {
+                message: "they are archived, and what refers to the archive is cut off".to_owned(),
+            }),
             None => Self::of(packed),
         }
     }

@@ -17,7 +17,7 @@ use crate::{
         merged::Origins,
         packed::ends_of,
         record::Record,
-        sealed::{ARCHIVED, EXPIRED, SEALED, ends_of_sealed, packed},
+        sealed::{ARCHIVED, EXPIRED, SEALED, archived_path, ends_of_sealed, packed},
         stored_count, unsealed,
     },
     error::Damage,
@@ -65,6 +65,13 @@ impl Seen {
         } else {
             self.has_room == Some(true)
         }
+    }
+
+    /// Whether other buckets were merged into it, and one at this place with them.
+    pub(crate) fn has_merged(&self, place: Place) -> bool {
+        let origins = self.origins.as_ref();
+        let last = origins.and_then(|origins| origins.last_of(place.time));
+        last.is_some_and(|last| place <= last)
     }
 
     pub(crate) fn finding(&self, problem: Problem) -> Finding {
@@ -152,6 +159,7 @@ pub(crate) fn document<T: Record>(
             return checked;
         }
         Err(damage) => {
+            checked.problems.extend(unmarked(stored, &damage));
             checked.problems.push(problem(damage));
             return checked;
         }
@@ -242,6 +250,16 @@ fn replaced_items(spec: &BucketSpec, stored: &RawDocument) -> Option<Problem> {
     };
     Some(Problem::Packed {
         message: message.to_owned(),
+    })
+}
+
+/// A bucket whose items are in the archive, and that does not say so where it is looked for.
+fn unmarked(stored: &RawDocument, damage: &Damage) -> Option<Problem> {
+    let sealed = stored.get_document(SEALED);
+    let says_so = sealed.is_ok_and(|sealed| sealed.get_datetime(ARCHIVED).is_ok());
+    (matches!(damage, Damage::Archived) && !says_so).then(|| Problem::Field {
+        path: archived_path(),
+        expected: "since when its items are in the archive".to_owned(),
     })
 }
 

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bucket::{
         id::{Place, push_place},
+        merged::MERGED,
         record::Record,
     },
     codec::raw::RawWriter,
@@ -19,7 +20,7 @@ use crate::{
         limits::Limits,
         spec::{BucketSpec, ID, ID_INDEX},
     },
-    read::{FindPlan, ReadLevel},
+    read::{FindPlan, ReadLevel, is_merged},
 };
 
 /// A finding about two documents, until both were seen again.
@@ -38,12 +39,14 @@ enum Look {
     Both(Bson, Bson),
     /// The record ids of both documents.
     Ids(Bson, Bson),
-    /// The buckets of this window.
+    /// The buckets of this window, and the merged one that may have them.
     Window {
         start: DateTime,
         from: String,
         to: String,
         later: Bson,
+        /// The lowest id of a merged one; `None` if the model merges none.
+        merged_from: Option<String>,
     },
     /// The buckets with these numbers.
     Numbers { from: i64, to: i64, later: Bson },
@@ -57,7 +60,9 @@ fn without_items(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let own = spec.own_fields().map(|own| own.name(names));
     let keys = spec.keys().iter().map(|key| key.path);
+    let merged = spec.merge().map(|_| MERGED);
     let all = [ID, names.count].into_iter().chain(keys).chain(own);
+    let all = all.chain(merged);
     all.map(|name| (name.to_owned(), Bson::Int32(1))).collect()
 }
 
@@ -93,11 +98,16 @@ impl Suspicion {
     /// one.
     pub(super) fn of_gap(spec: &BucketSpec, later: &Seen, from: u64, to: u64) -> Option<Self> {
         let place = later.place?;
-        let id = |sequence| {
+        let id_at = |place| {
             let mut id = later.prefix.clone();
-            push_place(&mut id, Place { sequence, ..place }, spec.id_unit());
+            push_place(&mut id, place, spec.id_unit());
             id
         };
+        let id = |sequence| id_at(Place { sequence, ..place });
+        let merged_from = spec.merge().map(|slot| {
+            let (start, _) = slot.span(later.start);
+            id_at(Place::at(start, spec.id_unit()))
+        });
         let look = if spec.ordered_by() == OrderedBy::Number {
             Look::Numbers {
                 from: i64::try_from(from).unwrap_or(i64::MAX),
@@ -110,6 +120,7 @@ impl Suspicion {
                 from: id(from),
                 to: id(to),
                 later: later.id.clone(),
+                merged_from,
             }
         };
         Some(Self {
@@ -140,13 +151,21 @@ impl Suspicion {
                 (doc! { ID: { "$in": [one, other] } }, ID_INDEX.to_owned())
             }
             Look::Window {
-                from, to, later, ..
+                start,
+                from,
+                to,
+                later,
+                merged_from,
             } if is_ordered_by_id => {
                 let missing = doc! { ID: { "$gte": from, "$lte": to } };
-                (
-                    doc! { "$or": [missing, { ID: later }] },
-                    spec.pages_index_name(),
-                )
+                let merged = merged_from.iter().map(|first| {
+                    let mut merged = is_merged(spec, *start);
+                    merged.insert(ID, doc! { "$gte": first, "$lte": to });
+                    merged
+                });
+                let any = [missing, doc! { ID: later }].into_iter().chain(merged);
+                let any: Vec<Document> = any.collect();
+                (doc! { "$or": any }, spec.pages_index_name())
             }
             Look::Window { start, .. } => (doc! { names.start: start }, spec.pages_index_name()),
             Look::Numbers { from, to, .. } => {
@@ -176,9 +195,30 @@ impl Suspicion {
         }
     }
 
-    /// Whether it holds for what that read found.
+    /// What of it holds for what that read found.
     #[must_use]
-    pub fn holds<T: Record>(
+    pub fn after_look<T: Record>(
+        mut self,
+        found: &[RawDocumentBuf],
+        limits: impl Fn(&T::Key) -> Option<Limits>,
+    ) -> Option<Self> {
+        let seen = |stored: &RawDocumentBuf| head::<T>(stored, &limits).seen;
+        if let (Look::Window { later, .. }, Problem::Gap { from, .. }) =
+            (&self.look, &mut self.finding.problem)
+        {
+            // Those that were merged meanwhile, or of which a walk that goes on does not know it.
+            let found: Vec<Seen> = found.iter().map(seen).collect();
+            let later = found.iter().find(|seen| seen.id == *later)?.place?;
+            let merged = found
+                .iter()
+                .filter_map(|seen| seen.origins.as_ref()?.last_of(later.time));
+            let after = merged.map(|last| last.sequence.saturating_add(1)).max();
+            *from = (*from).max(after.unwrap_or(0));
+        }
+        self.holds::<T>(found, limits).then_some(self)
+    }
+
+    fn holds<T: Record>(
         &self,
         found: &[RawDocumentBuf],
         limits: impl Fn(&T::Key) -> Option<Limits>,
@@ -212,11 +252,16 @@ impl Suspicion {
                     OrderedBy::Number => u64::try_from(place.time).unwrap_or(0),
                     _ => place.sequence,
                 };
+                let window = of(later).and_then(|later| later.place);
                 let is_missing = |seen: &Seen| {
-                    let place = seen.place.map(place);
+                    let is_same = |own: &Place| {
+                        T::SPEC.form().window().is_none()
+                            || window.is_some_and(|window| window.time == own.time)
+                    };
+                    let place = seen.place.filter(is_same).map(place);
                     place.is_none_or(|place| place < from || place > to)
                 };
-                of(later).is_some() && found.iter().all(is_missing)
+                from <= to && of(later).is_some() && found.iter().all(is_missing)
             }
         }
     }

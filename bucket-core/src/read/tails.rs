@@ -90,7 +90,7 @@ pub(crate) fn newest_or_merged(
 }
 
 /// The condition for a bucket to be merged and to reach beyond this time.
-fn is_merged(spec: &BucketSpec, start: DateTime) -> Document {
+pub(crate) fn is_merged(spec: &BucketSpec, start: DateTime) -> Document {
     doc! { MERGED: { "$exists": true }, spec.names().end: { "$gt": start } }
 }
 

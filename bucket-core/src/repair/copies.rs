@@ -4,7 +4,11 @@ use bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::quarantine::{COLLECTION, DOCUMENT, ID_OF_DOCUMENT, copied_document};
 use crate::{
-    bucket::{id, key_of, record::Record},
+    bucket::{
+        id, key_of,
+        record::Record,
+        sealed::{ARCHIVED, SEALED, archived_path},
+    },
     codec::raw::{RawWriter, elements},
     model::spec::{ID, ID_INDEX},
     read::{FindPlan, ReadKey, ReadLevel, SIMPLE},
@@ -52,6 +56,7 @@ pub fn copies_of_key<T: Record>(key: &T::Key) -> FindPlan {
     for key in spec.keys() {
         projection.insert(in_copy(key.path), 1);
     }
+    projection.insert(in_copy(&archived_path()), 1);
     FindPlan {
         filter,
         sort: doc! {},
@@ -94,6 +99,21 @@ pub fn is_copy_of_key<T: Record>(copy: &RawDocument, key: &T::Key) -> bool {
         // If they cannot be read, it was found by its key fields, as the server compares them.
         _ => own.is_none(),
     }
+}
+
+/// Whether a copy that was read by [`copies_of_key`] is one of an archived bucket.
+///
+/// ```
+/// use bucket_core::repair;
+///
+/// let copy = bson::rawdoc! { "document": { "_sealed": { "archived": bson::DateTime::now() } } };
+/// assert!(repair::copy_refers_to_archive(&copy));
+/// ```
+#[must_use]
+pub fn copy_refers_to_archive(copy: &RawDocument) -> bool {
+    let stored = copied_document(copy);
+    let sealed = stored.and_then(|stored| stored.get_document(SEALED).ok());
+    sealed.is_some_and(|sealed| !matches!(sealed.get(ARCHIVED), Ok(None)))
 }
 
 /// The command that removes these copies from the quarantine.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bson::{DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
+use bson::{DateTime, Document, RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
 
 use super::{changes::Changes, full};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         merged::Origins,
         packed::ends_of,
         record::Record,
-        sealed::{self, FIRST, LAST, SEALED},
+        sealed::{self, ARCHIVED, FIRST, LAST, SEALED, archived_path},
         unsealed,
     },
     check::{Own, Problem},
@@ -196,6 +196,14 @@ impl<'a> Bucket<'a> {
         if path == SEALED {
             let (first, last) = ends_of(spec, self.stored)?;
             return Changes::one(SEALED, doc! { FIRST: first, LAST: last });
+        }
+        if path == archived_path() {
+            let sealed = self.stored.get_document(SEALED).ok();
+            let sealed = sealed.and_then(|sealed| Document::try_from(sealed).ok());
+            let mut sealed = sealed.unwrap_or_default();
+            // Until now nobody knew it.
+            sealed.insert(ARCHIVED, now);
+            return Changes::one(SEALED, sealed);
         }
         if spec.aggregates().iter().any(|of| of.path == path) {
             return stats::<T>(self);

@@ -65,7 +65,10 @@ pub fn between_two<T: Record>(
                 one.is_open(T::SPEC) && places.is_some_and(|(own, other)| own < other)
             }
             Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
-            Problem::SamePlace { .. } => places.is_some_and(|(own, other)| own == other),
+            Problem::SamePlace { .. } => {
+                let is_merged = |place| one.origins.is_none() && other.has_merged(place);
+                places.is_some_and(|(own, other)| own == other) || one.place.is_some_and(is_merged)
+            }
             Problem::SharedId { .. } => shares_id,
             _ => false,
         };

@@ -290,19 +290,24 @@ impl<T: Record> Follow<T> {
             }
             Err(Obstacle::Damage(damage)) => vec![Err(damage)],
         };
-        let events = changes.into_iter().map(|of_record| match of_record {
-            Ok(of_record) => {
-                let (of_record, bucket) = merging::at_origin(of_record, &bucket, origins.as_ref());
-                Ok(WatchEvent {
-                    change: of_record,
-                    bucket,
-                    at: change.at,
-                    position: None,
-                })
+        let mut events = Vec::with_capacity(changes.len());
+        for of_record in changes {
+            match of_record {
+                Ok(of_record) => {
+                    let all = merging::at_origins(of_record, &bucket, origins.as_ref());
+                    events.extend(all.into_iter().map(|(of_record, bucket)| {
+                        Ok(WatchEvent {
+                            change: of_record,
+                            bucket,
+                            at: change.at,
+                            position: None,
+                        })
+                    }));
+                }
+                Err(damage) => events.push(Err(DamagedBucket::new(id().to_string(), damage))),
             }
-            Err(damage) => Err(DamagedBucket::new(id().to_string(), damage)),
-        });
-        Ok(events.collect())
+        }
+        Ok(events)
     }
 
     fn learn(&self, known: &mut Bucket, change: &RawChange<'_>, head: Option<&Head>) {
@@ -392,7 +397,9 @@ impl<T: Record> Follow<T> {
                 if self.is_other(key.as_ref()) {
                     return Ok(Vec::new());
                 }
-                if self.before.is_some() && head.is_none() {
+                // It may have been merged, before anything of it was seen.
+                let may_be_merged = T::SPEC.merge().is_some() && known.fields.is_none();
+                if (self.before.is_some() || may_be_merged) && head.is_none() {
                     return Err(Obstacle::Head(OfItems::Times));
                 }
                 let removed = self.before.as_ref();

@@ -28,9 +28,8 @@ pub fn findings<const F: usize>(collection: &Collection, now: DateTime) -> Vec<F
     let mut findings = checker.findings();
     for suspicion in checker.suspicions() {
         let found = collection.find(&suspicion.plan(Sample::<F>::SPEC));
-        if suspicion.holds::<Sample<F>>(&found, |_| None) {
-            findings.push(suspicion.into_finding());
-        }
+        let held = suspicion.after_look::<Sample<F>>(&found, |_| None);
+        findings.extend(held.map(Suspicion::into_finding));
     }
     findings
 }

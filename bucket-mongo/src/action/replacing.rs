@@ -112,12 +112,30 @@ impl<T: Record> Replacing<'_, T> {
         let mut contested = contested.into_iter();
         while let Some(record) = contested.next() {
             let outcome = self.one(&record, session.as_deref_mut()).await;
-            // A failure may have ended the transaction.
-            let failure = outcome.as_ref().err().filter(|_| in_transaction);
-            let ended = failure.cloned();
+            let failure = outcome.as_ref().err().filter(|_| in_transaction).cloned();
             outcomes.push((record.index, outcome));
-            if let Some(error) = ended {
-                outcomes.extend(not_sent(contested.collect(), &error));
+            let Some(failure) = failure else {
+                continue;
+            };
+            let is_refusal = failure.is_invalid_input() || failure.is_conflict();
+            // A record that is refused half-way, in a move, ends the transaction.
+            let goes_on = match session.as_deref_mut().filter(|_| is_refusal) {
+                Some(session) => is_in_transaction(session, self.deadline).await == Ok(true),
+                None => false,
+            };
+            if !goes_on {
+                let error = if is_refusal {
+                    failure.not_sent_in_transaction()
+                } else {
+                    failure.not_sent()
+                };
+                outcomes.extend(contested.map(|record| {
+                    let of_its_key = match record.record::<T>() {
+                        Ok(record) => error.clone().of_key(T::SPEC.key_text(&record.key())),
+                        Err(_) => error.clone(),
+                    };
+                    (record.index, Err(of_its_key))
+                }));
                 break;
             }
         }
@@ -149,7 +167,7 @@ impl<T: Record> Replacing<'_, T> {
     }
 }
 
-/// The outcome of records that are not tried because of this error.
+/// The outcome of records that are not tried because of this error, which stopped the whole call.
 fn not_sent(contested: Vec<Contested>, error: &Error) -> Outcomes {
     let error = error.not_sent();
     let each = contested.into_iter();

@@ -8,6 +8,9 @@ use tokio::task::JoinError;
 
 use super::{Context, Error, ErrorKind};
 
+/// `NoSuchTransaction`.
+const NO_SUCH_TRANSACTION: i32 = 251;
+
 /// Why it is unknown whether something was stored, where no driver error says so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NotKnown<'a> {
@@ -78,6 +81,28 @@ impl Error {
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = driver.kind.to_string();
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
+    }
+
+    /// The same for a record of another key.
+    pub(crate) fn of_key(mut self, key: String) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The error of records that were not sent, because this refusal of another one ended the transaction.
+    pub(crate) fn not_sent_in_transaction(&self) -> Self {
+        let context = Context {
+            operation: self.operation,
+            collection: self.inner.collection,
+            spec: None,
+            key: None,
+        };
+        let message = "not sent, because the transaction ended with an earlier record of the call";
+        let kind = ErrorKind::Server {
+            code: NO_SUCH_TRANSACTION,
+            message: message.to_owned(),
+        };
+        Self::new(kind, &context)
     }
 
     /// The error of records that were not sent because of this one. They are not stored, even if the outcome

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, Interval, RecordChange as Of, Referenced, Which,
+    Bucketed, Buckets, ErrorKind, Interval, IntoTimeRange, Problem, ProblemKind,
+    RecordChange as Of, Referenced, Which,
     bson::{DateTime, Document, doc},
     mongodb::options::ReadConcern,
     testing::TestDatabase,
@@ -34,6 +35,10 @@ struct Reading {
 const HOUR: i64 = 3_600_000;
 /// The start of a week.
 const START: i64 = 1_704_067_200_000;
+
+fn date(millis: i64) -> DateTime {
+    DateTime::from_millis(millis)
+}
 
 fn reading(sensor: i32, number: i64) -> Reading {
     Reading {
@@ -391,6 +396,80 @@ async fn followers_see_no_merge_and_each_edit_where_the_record_was_stored() {
     }
 }
 
+/// As far as a follower knows, records are in the buckets that they were stored in.
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_see_the_removal_of_each_bucket_that_a_merged_one_was_made_of() {
+    let database = database().await;
+    let readings = Reading::buckets(&database);
+    readings.ensure().await.unwrap();
+    let from_the_start = readings.watch().await.unwrap();
+    readings
+        .load((0..40).map(|number| reading(1, number)))
+        .await;
+    let mut buckets = BTreeMap::new();
+    let stored = readings.collection::<Document>();
+    let stored: Vec<Document> = stored
+        .find(doc! {})
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    for bucket in stored {
+        let id = bucket.get_str("_id").unwrap().to_owned();
+        let records = u32::try_from(bucket.get_i32("count").unwrap()).unwrap();
+        buckets.insert(id, records);
+    }
+    assert_eq!(buckets.len(), 4);
+    assert_eq!(seal_and_merge(&readings).await, 4);
+    let since_the_merge = readings.watch().with_before().await.unwrap();
+    let of_key = readings.watch_key(1).await.unwrap();
+    readings.delete_key(1).await.unwrap();
+    for (mut events, has_stored, has_numbers, is_of_key) in [
+        (from_the_start, 40, false, false),
+        (since_the_merge, 0, true, false),
+        (of_key, 0, false, true),
+    ] {
+        for _ in 0..has_stored {
+            let event = events.next().await.unwrap().unwrap();
+            assert!(matches!(event.change, Of::Stored { .. }), "{event:?}");
+        }
+        let mut token = None;
+        for (at, (id, records)) in buckets.iter().enumerate() {
+            let event = events.next().await.unwrap().unwrap();
+            assert_eq!(event.bucket.to_string(), *id, "{event:?}");
+            let Of::BucketRemoved {
+                key,
+                span,
+                expired,
+                records: number,
+                ..
+            } = event.change
+            else {
+                panic!("{event:?}");
+            };
+            assert_eq!((key, expired), (Some(1.into()), Some(false)));
+            let start = START + i64::try_from(at).unwrap() * HOUR;
+            let window = date(start)..date(start + HOUR);
+            assert_eq!(span, Some(window.into_time_range()), "{id}");
+            assert_eq!(number, has_numbers.then_some(*records), "{id}");
+            if at == 1 {
+                token = events.token();
+            }
+        }
+        // Between two of them.
+        let token = token.unwrap();
+        let mut resumed = match is_of_key {
+            true => readings.watch_key(1).after(&token).await.unwrap(),
+            false => readings.watch().after(&token).await.unwrap(),
+        };
+        for id in buckets.keys().skip(2) {
+            let event = resumed.next().await.unwrap().unwrap();
+            assert_eq!(event.bucket.to_string(), *id, "{event:?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_see_nothing_of_a_bucket_that_gets_the_date_of_its_sealing() {
     let database = database().await;
@@ -482,6 +561,76 @@ async fn a_model_without_it_merges_nothing() {
         matches!(error.kind(), ErrorKind::InvalidArgument { message, .. } if message.contains("merge = ")),
         "{error}"
     );
+}
+
+/// As a dump that is restored over the collection inserts it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_was_merged_and_comes_again_moves_into_the_quarantine() {
+    let database = database().await;
+    let readings = stored_readings(&database, 120).await;
+    let expected = all(&readings, 1).await;
+    let stored = readings.collection::<Document>();
+    let third = doc! { "bucket_start": date(START + 3 * HOUR) };
+    let rows = stored.find_one(third.clone()).await.unwrap().unwrap();
+    readings.seal().after(Duration::ZERO).await.unwrap();
+    let packed = stored.find_one(third).await.unwrap().unwrap();
+    assert_eq!(seal_and_merge(&readings).await, 10);
+    for again in [rows, packed] {
+        stored.insert_one(&again).await.unwrap();
+        assert_eq!(all(&readings, 1).await.len(), 132);
+        let found = readings.verify().await.unwrap();
+        let kinds: Vec<ProblemKind> = found.findings.iter().map(|of| of.problem.kind()).collect();
+        assert_eq!(kinds, [ProblemKind::SamePlace], "{found}");
+        let dry = readings.repair(&found).dry_run().await.unwrap();
+        let repaired = readings.repair(&found).await.unwrap();
+        assert_eq!((repaired.quarantined, repaired.fine), (1, 0), "{repaired}");
+        assert_eq!(dry.quarantined, 1, "{dry}");
+        assert_eq!(all(&readings, 1).await, expected);
+        sound(&readings).await;
+    }
+}
+
+/// What it meets first is in the middle of what was merged.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_goes_on_knows_what_was_merged_before() {
+    let database = database().await;
+    let readings = stored_readings(&database, 120).await;
+    assert_eq!(seal_and_merge(&readings).await, 10);
+    let mut positions = Vec::new();
+    for hour in 1..10 {
+        // A bucket of its own, the last one so far.
+        readings.insert(&reading(1, hour * 12)).await.unwrap();
+        let report = readings.verify().await.unwrap();
+        assert!(report.is_clean(), "{report}");
+        positions.push(report.position.unwrap());
+    }
+    assert_eq!(stored(&readings).await, 10);
+    for position in &positions {
+        let rest = readings.verify().after(position.clone()).await.unwrap();
+        assert!(rest.is_clean(), "{rest}");
+    }
+    // What is missing is missed, whoever begins where.
+    let buckets = readings.collection::<Document>();
+    let seventh = doc! { "bucket_start": date(START + 7 * HOUR) };
+    let part = buckets.find_one(seventh).await.unwrap().unwrap();
+    let id = part.get_str("_id").unwrap().to_owned();
+    let mut third = part.clone();
+    third.insert("_id", format!("{}_3", id.strip_suffix("_1").unwrap()));
+    let changed = doc! { "_id": &id };
+    buckets.delete_one(changed).await.unwrap();
+    buckets.insert_one(third).await.unwrap();
+    for report in [
+        readings.verify().await.unwrap(),
+        readings.verify().after(positions[1].clone()).await.unwrap(),
+    ] {
+        let [finding] = &*report.findings else {
+            panic!("{report}");
+        };
+        assert!(
+            matches!(finding.problem, Problem::Gap { from: 1, to: 2, .. }),
+            "{finding}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 use bucket_core::EncodeError;
 use bucket_mongo::{
-    Bucketed, Buckets, Error, ErrorKind, RecordOutcome, Which,
-    bson::{DateTime, doc},
+    Bucketed, Buckets, Error, ErrorKind, InsertReport, RecordOutcome, Which,
+    bson::{DateTime, Document, doc},
 };
 use bucket_tests::{Load, database};
 use proptest::prelude::*;
@@ -276,4 +276,86 @@ async fn a_later_version_is_not_late_and_a_new_record_is() {
     let stored = prices.records("a").collect().await.unwrap();
     assert_eq!(stored, [of(1, 0, 4), of(2, 100, 1), of(5, 110, 1)]);
     assert!(prices.verify().await.unwrap().is_clean());
+}
+
+/// The others have other keys.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_record_of_a_transaction_gets_its_own_outcome() {
+    let database = database().await;
+    let prices = InTime::buckets(&database);
+    prices.ensure().await.unwrap();
+    let of = |product: &str, second: i64, version| InTime {
+        product: product.to_owned(),
+        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
+        id: 1,
+        version,
+    };
+    let first = ["a", "b", "c"].map(|product| of(product, 1_000, 1));
+    prices.load(first).await;
+    let client = prices.database().client().clone();
+    let mut session = client.start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    // It would move, and the model takes no late ones: half of it is done by then, so the transaction ends.
+    let batch = || [of("a", 0, 2), of("b", 1_000, 2), of("c", 1_000, 2)];
+    let report = prices.insert_many(batch()).session(&mut session);
+    let report = report.await.unwrap();
+    assert_eq!(report.replaced(), [], "{report:?}");
+    let refused: Vec<bool> = report
+        .failed()
+        .iter()
+        .map(|of| of.error.is_invalid_input())
+        .collect();
+    assert_eq!(refused, [true, false, false], "{report:?}");
+    each_has_its_key(&report);
+    for product in ["a", "b", "c"] {
+        let stored = prices.records(product).collect().await.unwrap();
+        assert_eq!(stored, [of(product, 1_000, 1)]);
+    }
+
+    // This one is refused before anything is done.
+    let unknown = doc! { "$set": { "items.0.unknown": 1 } };
+    let stored = prices.collection::<Document>();
+    let of_a = doc! { "product": "a" };
+    stored.update_one(of_a, unknown).await.unwrap();
+    session.start_transaction().await.unwrap();
+    let report = prices.insert_many(batch()).session(&mut session);
+    let report = report.await.unwrap();
+    assert_eq!(report.replaced(), [1, 2], "{report:?}");
+    let [failed] = report.failed() else {
+        panic!("{report:?}")
+    };
+    assert_eq!(failed.index, 0);
+    session.commit_transaction().await.unwrap();
+    for product in ["b", "c"] {
+        let stored = prices.records(product).collect().await.unwrap();
+        assert_eq!(stored, [of(product, 1_000, 2)]);
+    }
+
+    // What ends it names each record with its own key.
+    session.start_transaction().await.unwrap();
+    let batch = [of("a", 1_000, 3), of("b", 1_000, 3), of("c", 1_000, 3)];
+    let other = of("a", 1_000, 9);
+    prices
+        .insert(&of("z", 0, 1))
+        .session(&mut session)
+        .await
+        .unwrap();
+    prices.insert(&other).await.unwrap();
+    let report = prices.insert_many(batch).session(&mut session);
+    let report = report.await.unwrap();
+    each_has_its_key(&report);
+}
+
+/// All three of them failed.
+fn each_has_its_key(report: &InsertReport) {
+    let keys: Vec<Option<&str>> = report.failed().iter().map(|of| of.error.key()).collect();
+    assert_eq!(keys.len(), 3, "{report:?}");
+    for (key, expected) in keys.iter().zip(["\"a\"", "\"b\"", "\"c\""]) {
+        assert!(key.unwrap().contains(expected), "{report:?}");
+    }
+    let mut failed = report.failed().iter();
+    assert!(
+        failed.all(|of| of.error.operation() == "insert_many"),
+        "{report:?}"
+    );
 }

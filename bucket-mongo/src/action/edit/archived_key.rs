@@ -1,7 +1,7 @@
 //! The removal of what an archive has of a key.
 
 use bucket_core::{
-    Record,
+    DamagedBucket, Record,
     archive::{copy_of, is_elsewhere, references_of_key},
     read::ReadKey,
     seal::has_expired,
@@ -21,7 +21,7 @@ pub(super) struct ArchivedKey {
 }
 
 impl ArchivedKey {
-    /// Finds them.
+    /// Finds them. A repair may have moved a bucket that refers to one into the quarantine.
     ///
     /// # Errors
     ///
@@ -29,13 +29,15 @@ impl ArchivedKey {
     /// knows an archive.
     pub(super) async fn find<T: Record>(
         key: &T::Key,
+        in_quarantine: Option<DamagedBucket>,
         editing: &mut Editing<'_, T>,
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
         let found = editing.read(plan).await?;
         let has_archive = editing.buckets.store().archived().is_some();
-        if let Some(first) = found.first().filter(|_| !has_archive) {
-            let kind = ErrorKind::Damaged(is_elsewhere(first));
+        let first = found.first().map(|first| is_elsewhere(first));
+        if let Some(first) = first.or(in_quarantine).filter(|_| !has_archive) {
+            let kind = ErrorKind::Damaged(first);
             return Err(Error::new(kind, editing.context()));
         }
         let invalid = |message: &str, editing: &Editing<'_, T>| {

@@ -2,8 +2,10 @@
 
 use bucket_core::{
     Record,
+    archive::is_elsewhere,
+    error::DamagedBucket,
     read::ReadLevel,
-    repair::{copies_of_key, is_copy_of_key, remove_copies},
+    repair::{copies_of_key, copy_refers_to_archive, is_copy_of_key, remove_copies},
 };
 
 use super::editing::Editing;
@@ -20,6 +22,20 @@ pub(super) struct Copies<'a, T: Record> {
 }
 
 impl<'a, T: Record> Copies<'a, T> {
+    /// Whether one of them refers to the archive: then it is all that knows of the copy there.
+    pub(super) async fn refers_to_archive(
+        &self,
+        editing: &mut Editing<'a, T>,
+    ) -> Result<Option<DamagedBucket>> {
+        editing.goes_on_in(self.quarantine);
+        let found = editing.read(copies_of_key::<T>(self.key)).await;
+        editing.comes_back();
+        let mut referring = found?
+            .into_iter()
+            .filter(|copy| is_copy_of_key::<T>(copy, self.key) && copy_refers_to_archive(copy));
+        Ok(referring.next().map(|copy| is_elsewhere(&copy)))
+    }
+
     /// Removes them, and returns their number. The session of the edits reads only the quarantine from now on.
     pub(super) async fn run(self, editing: &mut Editing<'a, T>) -> Result<u64> {
         editing.goes_on_in(self.quarantine);

@@ -149,12 +149,21 @@ struct Erasure<T: Record> {
 }
 
 impl<T: Record> Erasure<T> {
+    fn copies(&self) -> Copies<'_, T> {
+        Copies {
+            key: &self.key,
+            quarantine: &self.quarantine,
+            is_dry: self.is_dry,
+        }
+    }
+
     async fn run<'a>(&'a self, editing: &mut Editing<'a, T>) -> Result<Removed> {
         editing.check_collection().await?;
         let archived = if self.without_copies {
             None
         } else {
-            Some(ArchivedKey::find(&self.key, editing).await?)
+            let in_quarantine = self.copies().refers_to_archive(editing).await?;
+            Some(ArchivedKey::find(&self.key, in_quarantine, editing).await?)
         };
         let edit = Edit::delete_key(self.key.clone());
         let edited = editing.run(edit, self.is_dry).await?;
@@ -168,12 +177,7 @@ impl<T: Record> Erasure<T> {
             }
         };
         // After the collection: a repair copies a bucket before it removes it.
-        let copies = Copies {
-            key: &self.key,
-            quarantine: &self.quarantine,
-            is_dry: self.is_dry,
-        };
-        let quarantined = copies.run(editing).await?;
+        let quarantined = self.copies().run(editing).await?;
         tracing::debug!(target: trace::WRITE, records, buckets, quarantined, archived, "delete_key");
         Ok(Removed {
             records,

@@ -112,6 +112,11 @@ impl<'a, T: Record> Editing<'a, T> {
         self.collection = Some(collection);
     }
 
+    /// Reads and changes the collection of the model again.
+    pub(super) fn comes_back(&mut self) {
+        self.collection = None;
+    }
+
     /// Makes an edit, or looks what it would make.
     pub(super) async fn run(&mut self, edit: Edit<'_, T>, is_dry: bool) -> Result<Edited<T>> {
         let edited = self.attempt(edit, is_dry).await?;
@@ -180,7 +185,7 @@ impl<'a, T: Record> Editing<'a, T> {
             deadline: Some(patience),
             ..Settings::default()
         };
-        let context = Context::of::<T>("update", &record.key());
+        let context = Context::of::<T>(self.context.operation, &record.key());
         let session = self.session.as_deref_mut();
         // It replaces nothing that the other bucket's key has, whatever the model says of conflicts.
         let inserted = insert_one(self.buckets, record, session, &settings, context).await?;

@@ -233,9 +233,7 @@ impl<'a, T: Record> Verifying<'a, T> {
             sleep(BEFORE_LOOK).await;
             let mut left = Vec::with_capacity(suspicions.len());
             for suspicion in suspicions {
-                if self.holds(&suspicion, collection).await? {
-                    left.push(suspicion);
-                }
+                left.extend(self.after_look(suspicion, collection).await?);
             }
             suspicions = left;
         }
@@ -244,11 +242,11 @@ impl<'a, T: Record> Verifying<'a, T> {
         Ok(())
     }
 
-    async fn holds(
+    async fn after_look(
         &mut self,
-        suspicion: &Suspicion,
+        suspicion: Suspicion,
         collection: &Collection<RawDocumentBuf>,
-    ) -> Result<bool> {
+    ) -> Result<Option<Suspicion>> {
         let failed = |fault| Error::read(fault, &self.context);
         let plan = suspicion.plan(T::SPEC);
         let rows = Rows::open(collection, vec![plan], 0, self.options.lend()).await;
@@ -258,6 +256,6 @@ impl<'a, T: Record> Verifying<'a, T> {
             found.push(RawDocument::to_owned(stored));
         }
         let limits = |key: &T::Key| self.buckets.limits_of(key);
-        Ok(suspicion.holds::<T>(&found, limits))
+        Ok(suspicion.after_look::<T>(&found, limits))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bucket_mongo::{
-    ProblemKind,
+    Problem, ProblemKind,
     bson::{Binary, spec::BinarySubtype},
     mongodb::{
         Client, Database,
@@ -398,6 +398,51 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
     assert_eq!(archive.count_documents(undated).await.unwrap(), 0);
 }
 
+/// A reference to the archive that has lost its end.
+fn cut_reference() -> Bson {
+    let subtype = BinarySubtype::UserDefined(0x80);
+    let bytes = vec![0xa1, 1, 2];
+    Bson::Binary(Binary { subtype, bytes })
+}
+
+/// Whoever looks for archived buckets looks for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_bucket_that_does_not_say_so_says_it_again() {
+    let damages = [
+        doc! { "$unset": { "_sealed.archived": 1 } },
+        doc! { "$set": { "_sealed.archived": "long ago" } },
+    ];
+    for damage in damages {
+        let database = database().await;
+        let events = Record::buckets(&database);
+        events.ensure().await.unwrap();
+        insert(&events, "a", 0..40).await;
+        seal(&events).await;
+        let expected = stored(&events, "a").await;
+        events.archive_to(archive(&database)).await.unwrap();
+        let buckets = database.collection::<Document>("events");
+        let all = buckets.update_many(doc! {}, damage.clone()).await.unwrap();
+        let found = events.verify().await.unwrap();
+        let harmful = found.findings.iter().filter(|it| it.is_harmful());
+        let paths = harmful.map(|it| match &it.problem {
+            Problem::Field { path, .. } => path.clone(),
+            other => panic!("{other}"),
+        });
+        let paths: Vec<String> = paths.collect();
+        let number = usize::try_from(all.modified_count).unwrap();
+        assert!(number > 1);
+        assert_eq!(paths, vec!["_sealed.archived"; number], "{damage}: {found}");
+        let report = events.repair(&found).await.unwrap();
+        assert_eq!(report.mended, all.modified_count, "{damage}: {report}");
+        let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
+        assert!(error.is_archived(), "{damage}: {error}");
+        let restored = events.restore_from(archive(&database)).await.unwrap();
+        assert_eq!(restored.buckets, all.modified_count, "{damage}: {restored}");
+        assert_eq!(stored(&events, "a").await, expected);
+        assert!(events.verify().await.unwrap().is_clean());
+    }
+}
+
 /// A tool that knows no archive has written over the reference. The aggregates are still those of the records, which the
 /// archive has.
 #[tokio::test(flavor = "multi_thread")]
@@ -407,6 +452,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         doc! { "$set": { "items": [{ "device": "a", "at": DateTime::now() }] } },
         doc! { "$set": { "items": 5 } },
         doc! { "$unset": { "items": 1 } },
+        doc! { "$set": { "items": cut_reference() } },
     ];
     for damage in damages {
         let database = database().await;
@@ -446,6 +492,24 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         let moved = moved.find_one(doc! {}).await.unwrap().unwrap();
         assert_eq!(moved.get_document("document").unwrap(), &bucket);
         assert_eq!(copies(&database).await, before, "{damage}");
+        // What moved is all that knows of its copy.
+        let alone = Record::buckets(&database);
+        let others = doc! { "_sealed.archived": { "$exists": true } };
+        let others = buckets.find(others).await.unwrap();
+        let others: Vec<Document> = others.try_collect().await.unwrap();
+        for other in &others {
+            buckets
+                .delete_one(doc! { "_id": other.get("_id").unwrap() })
+                .await
+                .unwrap();
+        }
+        for is_dry in [true, false] {
+            let erased = alone.delete_key(Record::key_of("a"));
+            let erased = if is_dry { erased.dry_run() } else { erased };
+            let error = erased.await.unwrap_err();
+            assert!(error.is_archived(), "{damage}: {error}");
+        }
+        buckets.insert_many(&others).await.unwrap();
 
         // The way back, as the book says it.
         let of_bucket = doc! { "_bucket.id": bucket.get("_id").unwrap() };
