@@ -7,7 +7,7 @@ use crate::{
         self, BucketRows,
         archived::{self, Instead},
         record::Record,
-        sealed::{SEALED, ends_of_sealed, packed},
+        sealed::{SEALED, ends_of_sealed, packed, says_archived},
         wrong_field,
     },
     codec::raw::printed_id,
@@ -116,6 +116,20 @@ pub fn restore<T: Record>(
         // Once the items are back, `repair` can mend what is wrong with it.
         Err(_) => SealStatement::of_damaged(spec, stored, &change),
     }))
+}
+
+/// Whether a bucket refers to the archive, or says that its items are there.
+#[must_use]
+pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
+    says_archived(stored) || copy_of(spec, stored).is_some()
+}
+
+/// The damage of a bucket whose items are in the archive, and that has lost its reference.
+#[must_use]
+pub fn without_reference(stored: &RawDocument) -> DamagedBucket {
+    let message =
+        "they are archived, and something else is in the place of the reference".to_owned();
+    DamagedBucket::new(printed_id(stored), Damage::Packed { message })
 }
 
 /// The id of the copy that a bucket refers to, if it is archived.

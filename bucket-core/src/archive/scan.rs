@@ -3,8 +3,11 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
-    bucket::sealed::{
-        FIRST, LAST, SEALED, archived_path, expired_path, is_packed_filter, sealed_filter,
+    bucket::{
+        archived::size_of_reference,
+        sealed::{
+            FIRST, LAST, SEALED, archived_path, expired_path, is_packed_filter, sealed_filter,
+        },
     },
     check::ScanPlan,
     codec::raw::RawWriter,
@@ -47,14 +50,13 @@ pub fn archived_buckets(
     let is_whole = range.start().is_none() && range.end().is_none();
     let mut condition = if is_whole {
         // What does not say that it is archived, or when its records are, comes back too, and can then be mended.
-        let mut condition = is_packed_filter(spec);
-        let archived = doc! { archived_path(): { "$exists": true } };
         let damaged = doc! { format!("{SEALED}.{FIRST}"): { "$not": { "$type": "date" } } };
-        condition.insert("$or", [archived, damaged]);
-        condition
+        let mut unmarked = is_packed_filter(spec);
+        unmarked.insert("$or", [may_refer(spec), damaged]);
+        doc! { "$or": [says_archived(), unmarked] }
     } else {
         let mut condition = within(spec, range);
-        condition.insert(archived_path(), doc! { "$exists": true });
+        condition.insert("$or", [says_archived(), may_refer(spec)]);
         condition
     };
     let younger = younger(spec, spec.headers_until(now));
@@ -78,6 +80,21 @@ fn within(spec: &BucketSpec, range: TimeRange) -> Document {
     condition
 }
 
+fn says_archived() -> Document {
+    doc! { archived_path(): { "$exists": true } }
+}
+
+/// The condition for the items of a bucket to have the size of a reference: another tool may have taken away what the bucket
+/// says of itself.
+fn may_refer(spec: &BucketSpec) -> Document {
+    let items = format!("${}", spec.items());
+    doc! { "$expr": { "$cond": [
+        { "$eq": [{ "$type": &items }, "binData"] },
+        { "$eq": [{ "$binarySize": &items }, size_of_reference()] },
+        false,
+    ] } }
+}
+
 /// These buckets.
 #[must_use]
 pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
@@ -92,15 +109,16 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
     }
 }
 
-/// The archived buckets of the key: their ids and their references.
+/// The archived buckets of the key: their ids and their references, and some that may be archived ([`is_archived`]).
 #[must_use]
 pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key.elements());
-        fields(writer, &doc! { archived_path(): { "$exists": true } });
+        let any = doc! { "$or": [says_archived(), may_refer(spec)] };
+        fields(writer, &any);
     });
     FindPlan {
-        projection: doc! { ID: 1, spec.items(): 1, spec.age_field(): 1 },
+        projection: doc! { ID: 1, spec.items(): 1, spec.age_field(): 1, archived_path(): 1 },
         ..find(spec, filter)
     }
 }

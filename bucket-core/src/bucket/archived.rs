@@ -24,7 +24,7 @@
 //!
 //! A bucket whose records have expired, and whose statistics are kept, has the one byte 0xA6 instead of any items.
 
-use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
+use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -59,6 +59,8 @@ pub(crate) const EXPIRED_ITEMS: &[u8] = &[EXPIRED];
 /// The marker, the length and the digest.
 const HEAD: usize = 1 + 4 + DIGEST;
 const DIGEST: usize = 16;
+/// The length of an object id.
+const OBJECT_ID: i32 = 12;
 /// Where the id of the bucket begins.
 const ID_AT: usize = HEAD + 12;
 
@@ -91,6 +93,16 @@ impl<'a> Instead<'a> {
             _ => return None,
         })
     }
+}
+
+/// The size of the reference that a bucket has, in bytes, for the server.
+pub(crate) fn size_of_reference() -> Document {
+    let is_text = doc! { "$eq": [{ "$type": "$_id" }, "string"] };
+    // Its length comes before a text, and a NUL after it.
+    let text = doc! { "$add": [{ "$strLenBytes": "$_id" }, 5] };
+    let id = doc! { "$cond": [is_text, text, OBJECT_ID] };
+    let before = i32::try_from(ID_AT + 1).unwrap_or_default();
+    doc! { "$add": [before, id] }
 }
 
 /// Whether these bytes are a reference to the archive, or what is left of one.

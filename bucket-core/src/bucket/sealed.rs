@@ -173,6 +173,12 @@ pub(crate) fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime
     Some((first, sealed.get_datetime(LAST).ok()?))
 }
 
+/// Whether a bucket says that its items are in the archive, with whatever it says it.
+pub(crate) fn says_archived(stored: &RawDocument) -> bool {
+    let sealed = stored.get_document(SEALED);
+    sealed.is_ok_and(|sealed| !matches!(sealed.get(ARCHIVED), Ok(None)))
+}
+
 /// The path of the time at which a bucket was archived.
 pub(crate) fn archived_path() -> String {
     format!("{SEALED}.{ARCHIVED}")

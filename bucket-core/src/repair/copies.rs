@@ -7,7 +7,7 @@ use crate::{
     bucket::{
         id, key_of,
         record::Record,
-        sealed::{ARCHIVED, SEALED, archived_path},
+        sealed::{archived_path, says_archived},
     },
     codec::raw::{RawWriter, elements},
     model::spec::{ID, ID_INDEX},
@@ -111,9 +111,7 @@ pub fn is_copy_of_key<T: Record>(copy: &RawDocument, key: &T::Key) -> bool {
 /// ```
 #[must_use]
 pub fn copy_refers_to_archive(copy: &RawDocument) -> bool {
-    let stored = copied_document(copy);
-    let sealed = stored.and_then(|stored| stored.get_document(SEALED).ok());
-    sealed.is_some_and(|sealed| !matches!(sealed.get(ARCHIVED), Ok(None)))
+    copied_document(copy).is_some_and(says_archived)
 }
 
 /// The command that removes these copies from the quarantine.

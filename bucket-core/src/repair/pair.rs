@@ -66,7 +66,7 @@ pub fn between_two<T: Record>(
             }
             Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
             Problem::SamePlace { .. } => {
-                let is_merged = |place| one.origins.is_none() && other.has_merged(place);
+                let is_merged = |place| other.has_merged(place);
                 places.is_some_and(|(own, other)| own == other) || one.place.is_some_and(is_merged)
             }
             Problem::SharedId { .. } => shares_id,

@@ -12,6 +12,7 @@ use crate::{
         unsealed,
     },
     check::{Checked, Problem, ProblemKind, document, problem},
+    error::Damage,
     model::limits::Limits,
     read::{FindPlan, key_elements, newest},
 };
@@ -50,7 +51,11 @@ impl Remedy {
     /// The move into the quarantine because of problems with other documents, unless the items of this one cannot be read.
     #[must_use]
     pub fn quarantine<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Self {
-        let unread = unsealed(T::SPEC, stored).err().map(problem);
+        let unread = match unsealed(T::SPEC, stored) {
+            // Its statistics are counted twice: the quarantine has them then.
+            Err(Damage::Expired { .. }) => return Self::Quarantine { problems },
+            read => read.err().map(problem),
+        };
         not_mended::<T>(stored, problems.into_iter().chain(unread).collect())
     }
 }

@@ -221,12 +221,9 @@ impl<T: Record> Follow<T> {
         }
         self.position.given = 0;
         let given = usize::try_from(before.given).unwrap_or(usize::MAX);
-        // The bucket may be needed to read the event, and gone since its first records were given.
-        let is_lost = |event: &Result<WatchEvent<T>, _>| matches!(event, Ok(event) if matches!(event.change, RecordChange::Rewritten { .. }));
-        let given = match events.as_slice() {
-            [only] if is_lost(only) => 0,
-            _ => given,
-        };
+        // The bucket may be needed to read the event, and gone since its first records were given: then one says it for all.
+        let is_lost = given >= events.len();
+        let given = if is_lost { 0 } else { given };
         let last = events.len() - 1;
         let placed = events.into_iter().enumerate().skip(given);
         let placed = placed.map(|(index, mut event)| {
@@ -318,8 +315,13 @@ impl<T: Record> Follow<T> {
         };
         // Of a transaction, the head shows nothing; its first events may be missing.
         let is_then = is_before && change.time != self.resumed;
+        // What a removed window was made of was made before, and with it its end.
+        let is_removed = matches!(change.kind, Kind::Deleted);
+        let has_window = is_before && is_removed && T::SPEC.form().window().is_some();
         if !is_then {
             told.count = None;
+        }
+        if !is_then && !has_window {
             told.times = Times::default();
         }
         // The key of a bucket stays, the attributes that it holds do not.
@@ -328,7 +330,7 @@ impl<T: Record> Follow<T> {
             told.fields = None;
         }
         // It may have been merged since.
-        if !is_then && told.is_merged() {
+        if !is_then && !has_window && told.is_merged() {
             told.fields = None;
         }
         known.count = known.count.or(told.count);

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use bson::{Bson, DateTime, Document, RawDocumentBuf};
 use bucket_core::{
     Record,
-    check::{Checker, Finding},
+    check::{Checker, Finding, Suspicion},
 };
 
 use crate::{collection::Collection, sample::Sample};

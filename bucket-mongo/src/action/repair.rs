@@ -17,7 +17,7 @@ pub use self::repair_report::{RepairReport, RepairedBucket};
 use self::repairing::{Moved, Repairing};
 use super::{
     ActionFuture, VerifyReport,
-    edit::{deadline, passes},
+    edit::{Editing, deadline, passes},
     verify::{Asked, Verifying},
 };
 use crate::{
@@ -186,6 +186,9 @@ impl<T: Record> Repair<'_, T> {
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         self.check_quarantine(&context).await?;
+        // To a model of another form, each bucket is damaged.
+        let mut editing = Editing::new(self.buckets, None, &self.settings, context.clone())?;
+        editing.check_collection().await?;
         let mut repairing = Repairing {
             buckets: self.buckets,
             quarantine: &self.quarantine,

@@ -52,10 +52,12 @@ impl<T: Record> Replacing<'_, T> {
             return;
         }
         forget(written, &contested);
-        let outcomes = match &written.stopped_by {
-            Some(error) => not_sent(contested, error),
+        let (outcomes, ended) = match &written.stopped_by {
+            Some(error) => (not_sent(contested, error), None),
             None => self.all(contested).await,
         };
+        // Without its transaction the session would store what comes next.
+        written.stopped_by = written.stopped_by.take().or(ended);
         for (index, outcome) in outcomes {
             let inserted = match outcome {
                 Ok(inserted) => inserted,
@@ -76,7 +78,8 @@ impl<T: Record> Replacing<'_, T> {
         }
     }
 
-    async fn all(mut self, contested: Vec<Contested>) -> Outcomes {
+    /// The outcomes, and the error that ended the transaction.
+    async fn all(mut self, contested: Vec<Contested>) -> (Outcomes, Option<Error>) {
         if let Some(session) = self.session.take() {
             let in_transaction = is_in_transaction(session, self.deadline).await;
             // Without an answer there is no time left either.
@@ -98,8 +101,10 @@ impl<T: Record> Replacing<'_, T> {
             // One type for all models: what runs them side by side is compiled once.
             .map(|of_key| self.one_after_the_other(of_key, None, false).boxed())
             .collect();
-        let outcomes: Vec<Outcomes> = stream::iter(lanes).buffer_unordered(KEYS).collect().await;
-        outcomes.into_iter().flatten().collect()
+        let outcomes = stream::iter(lanes).buffer_unordered(KEYS);
+        let outcomes: Vec<(Outcomes, _)> = outcomes.collect().await;
+        let outcomes = outcomes.into_iter().flat_map(|(outcomes, _)| outcomes);
+        (outcomes.collect(), None)
     }
 
     async fn one_after_the_other(
@@ -107,7 +112,7 @@ impl<T: Record> Replacing<'_, T> {
         contested: Vec<Contested>,
         mut session: Option<&mut ClientSession>,
         in_transaction: bool,
-    ) -> Outcomes {
+    ) -> (Outcomes, Option<Error>) {
         let mut outcomes = Vec::with_capacity(contested.len());
         let mut contested = contested.into_iter();
         while let Some(record) = contested.next() {
@@ -136,10 +141,10 @@ impl<T: Record> Replacing<'_, T> {
                     };
                     (record.index, Err(of_its_key))
                 }));
-                break;
+                return (outcomes, Some(error));
             }
         }
-        outcomes
+        (outcomes, None)
     }
 
     async fn one(

@@ -237,6 +237,25 @@ async fn what_was_merged_before_and_what_came_late_become_one_header() {
     assert_eq!(merged(&kept).await, 0);
 }
 
+/// As a dump that is restored over the collection inserts it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_comes_again_moves_into_the_quarantine() {
+    let database = database().await;
+    let old = old();
+    let kept = stored(&database, old).await;
+    kept.expire_records().await.unwrap();
+    let events = database.collection::<Document>("events");
+    let second = doc! { "device": "a", "bucket_start": date(old + 10 * MINUTE) };
+    let header = events.find_one(second).await.unwrap().unwrap();
+    merged(&kept).await;
+    events.insert_one(&header).await.unwrap();
+    let found = kept.verify().await.unwrap();
+    let repaired = kept.repair(&found).await.unwrap();
+    assert_eq!((repaired.quarantined, repaired.left), (1, 0), "{repaired}");
+    assert_eq!(hours(&kept, "a", old).await, expected(old));
+    is_sound(&kept).await;
+}
+
 /// Headers wait until the last window of their slot has expired.
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_of_a_slot_that_has_not_expired_stay() {

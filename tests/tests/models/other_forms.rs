@@ -77,6 +77,19 @@ where
     let report = guest.insert_many(batch(second, 0)).await.unwrap();
     assert_eq!((report.stored(), report.failed().len()), (0, 15), "{what}");
     assert!(is_refused(&report.failed()[0].error, form_name), "{what}");
+    // To it, each bucket is damaged.
+    let removal = guest.delete_range(second("a", 1).key(), ..);
+    let mut errors = vec![removal.await.unwrap_err()];
+    match guest.verify().await {
+        Ok(found) => {
+            errors.push(guest.repair(&found).dry_run().await.unwrap_err());
+            errors.push(guest.repair(&found).await.unwrap_err());
+        }
+        Err(error) => assert!(error.needs_ensure(), "{what}: {error:?}"),
+    }
+    for error in errors {
+        assert!(is_refused(&error, form_name), "{what}: {error:?}");
+    }
     let after = (
         indexes(&database).await,
         documents(&database, "readings").await,

@@ -1,18 +1,21 @@
 //! Merging sealed windows changes how they are stored and nothing else.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Interval, IntoTimeRange, Problem, ProblemKind,
     RecordChange as Of, Referenced, Which,
     bson::{DateTime, Document, doc},
     mongodb::options::ReadConcern,
-    testing::TestDatabase,
+    testing::{DevServer, TestDatabase},
 };
 use bucket_tests::{Load, database};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(
@@ -470,6 +473,79 @@ async fn followers_see_the_removal_of_each_bucket_that_a_merged_one_was_made_of(
     }
 }
 
+/// Removes the merged buckets of two keys together, and goes on after each of the events.
+async fn removed_together(readings: &Buckets<Reading>, forgets: bool) -> Vec<usize> {
+    let both = (0..48).flat_map(|number| [reading(1, number), reading(2, number)]);
+    readings.load(both).await;
+    assert_eq!(seal_and_merge(readings).await, 8);
+    let mut events = readings.watch().await.unwrap();
+    let client = readings.database().client().clone();
+    let mut session = client.start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let stored = readings.collection::<Document>();
+    stored
+        .delete_many(doc! {})
+        .session(&mut session)
+        .await
+        .unwrap();
+    session.commit_transaction().await.unwrap();
+    let mut tokens = Vec::new();
+    for _ in 0..8 {
+        events.next().await.unwrap().unwrap();
+        tokens.push(events.token().unwrap());
+    }
+    if forgets {
+        let forget = doc! { "setParameter": 1, "minSnapshotHistoryWindowInSeconds": 0 };
+        client.database("admin").run_command(forget).await.unwrap();
+        // The server keeps what a reader may still need.
+        for number in 0..30 {
+            readings.insert(&reading(4, number)).await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+    let end = Reading {
+        value: -1,
+        ..reading(3, 0)
+    };
+    readings.insert(&end).await.unwrap();
+    let mut left = Vec::new();
+    for token in tokens {
+        let mut rest = readings.watch().after(&token).await.unwrap();
+        let mut ids = HashSet::new();
+        loop {
+            let event = rest.next().await.unwrap().unwrap();
+            match event.change {
+                Of::BucketRemoved { .. } => assert!(ids.insert(event.bucket.to_string())),
+                Of::Stored { record, .. } if record.value == -1 => break,
+                Of::Stored { record, .. } if record.sensor == 4 => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        left.push(ids.len());
+    }
+    left
+}
+
+/// Of a transaction, the server has only the moment before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_go_on_between_removals_of_one_transaction() {
+    let database = database().await;
+    let readings = stored_readings(&database, 0).await;
+    let left = removed_together(&readings, false).await;
+    assert_eq!(left, [7, 6, 5, 4, 3, 2, 1, 0]);
+}
+
+/// Then nobody knows what the bucket was made of: it is given once, also to those who have had a part of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_miss_no_removal_of_which_the_server_forgot_the_moment_before() {
+    let server = DevServer::builder().own().await.unwrap();
+    let database = server.client().await.unwrap().database("merged");
+    let readings = Reading::buckets(&database);
+    readings.ensure().await.unwrap();
+    let left = removed_together(&readings, true).await;
+    assert_eq!(left, [2, 2, 2, 1, 1, 1, 1, 0]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_see_nothing_of_a_bucket_that_gets_the_date_of_its_sealing() {
     let database = database().await;
@@ -588,6 +664,48 @@ async fn a_bucket_that_was_merged_and_comes_again_moves_into_the_quarantine() {
         assert_eq!(all(&readings, 1).await, expected);
         sound(&readings).await;
     }
+}
+
+/// The one that comes again was itself made of several.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merged_bucket_that_comes_again_moves_into_the_quarantine() {
+    let database = database().await;
+    let readings = stored_readings(&database, 120).await;
+    let expected = all(&readings, 1).await;
+    readings.seal().after(Duration::ZERO).await.unwrap();
+    let part = date(START + 3 * HOUR)..date(START + 6 * HOUR);
+    let merge = readings.merge().settled(Duration::ZERO);
+    let stored = readings.collection::<Document>();
+    let rest = doc! { "bucket_start": { "$lt": date(START + 3 * HOUR) } };
+    let first: Vec<Document> = stored
+        .find(rest.clone())
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    stored.delete_many(rest).await.unwrap();
+    let later = doc! { "bucket_start": { "$gte": date(START + 6 * HOUR) } };
+    let last: Vec<Document> = stored
+        .find(later.clone())
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    stored.delete_many(later).await.unwrap();
+    assert_eq!(merge.between(part).await.unwrap().buckets, 3);
+    let merged = stored.find_one(doc! {}).await.unwrap().unwrap();
+    stored.insert_many(first.iter().chain(&last)).await.unwrap();
+    let report = readings.merge().settled(Duration::ZERO).await.unwrap();
+    assert_eq!((report.buckets, report.merged), (8, 1), "{report}");
+    stored.insert_one(&merged).await.unwrap();
+    assert_eq!(all(&readings, 1).await.len(), 120 + 36);
+    let found = readings.verify().await.unwrap();
+    let repaired = readings.repair(&found).await.unwrap();
+    assert_eq!((repaired.quarantined, repaired.fine), (1, 0), "{repaired}");
+    assert_eq!(all(&readings, 1).await, expected);
+    sound(&readings).await;
 }
 
 /// What it meets first is in the middle of what was merged.

@@ -346,6 +346,60 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
     each_has_its_key(&report);
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "prices",
+    items = "items",
+    capacity = 10,
+    max_duration = "1m",
+    late = "reject",
+    on_conflict = "replace"
+)]
+struct Large {
+    #[bucket(key)]
+    product: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    id: i64,
+    #[bucket(version)]
+    version: i64,
+    text: String,
+}
+
+/// The records after the first 32 MB of a call go into commands of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_stored_after_a_refusal_has_ended_the_transaction() {
+    let database = database().await;
+    let prices = Large::buckets(&database);
+    prices.ensure().await.unwrap();
+    let of = |product: &str, second: i64, id, length| Large {
+        product: product.to_owned(),
+        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
+        id,
+        version: second,
+        text: "x".repeat(length),
+    };
+    prices.load([of("a", -1_000, 1, 1), of("a", 0, 2, 1)]).await;
+    let client = prices.database().client().clone();
+    let mut session = client.start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    // It would move into a bucket that takes no late records.
+    let moves = of("a", -500, 1, 1);
+    let large = (0..40).map(|id| of("b", id, id, 1 << 20));
+    let last = (0..20).map(|id| of("c", id, id, 1));
+    let batch: Vec<Large> = [moves].into_iter().chain(large).chain(last).collect();
+    let report = prices.insert_many(&batch).session(&mut session);
+    let report = report.await.unwrap();
+    assert!(report.failed()[0].error.is_invalid_input(), "{report:?}");
+    assert!(report.stopped_by().is_some());
+    assert!(session.commit_transaction().await.is_err());
+    for (product, records) in [("a", 2), ("b", 0), ("c", 0)] {
+        let stored = prices.records(product).collect().await.unwrap();
+        assert_eq!(stored.len(), records, "{product}");
+    }
+}
+
 /// All three of them failed.
 fn each_has_its_key(report: &InsertReport) {
     let keys: Vec<Option<&str>> = report.failed().iter().map(|of| of.error.key()).collect();

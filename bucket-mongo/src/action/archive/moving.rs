@@ -325,6 +325,10 @@ impl<'a, T: Record> Moving<'a, T> {
         let (mut statements, mut sent) = (Vec::new(), Vec::new());
         for stored in found {
             let Some(id) = referring(stored) else {
+                if archive::is_archived(T::SPEC, stored) {
+                    let damage = archive::without_reference(stored);
+                    self.report.damaged(damage);
+                }
                 continue;
             };
             let copy = copies.get(&id).map(|copy| &**copy);

@@ -2,7 +2,7 @@
 
 use bucket_core::{
     DamagedBucket, Record,
-    archive::{copy_of, is_elsewhere, references_of_key},
+    archive::{copy_of, is_archived, is_elsewhere, references_of_key},
     read::ReadKey,
     seal::has_expired,
 };
@@ -33,7 +33,8 @@ impl ArchivedKey {
         editing: &mut Editing<'_, T>,
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
-        let found = editing.read(plan).await?;
+        let mut found = editing.read(plan).await?;
+        found.retain(|stored| is_archived(T::SPEC, stored));
         let has_archive = editing.buckets.store().archived().is_some();
         let first = found.first().map(|first| is_elsewhere(first));
         if let Some(first) = first.or(in_quarantine).filter(|_| !has_archive) {

@@ -201,8 +201,8 @@ impl<'a, T: Record> Editing<'a, T> {
         }
     }
 
-    /// Refuses the collection of another model, where nothing else would: a removal by the key names no index.
-    pub(super) async fn check_collection(&mut self) -> Result<()> {
+    /// Refuses the collection of another model, where nothing else would: these commands name no index that only one model has.
+    pub(in crate::action) async fn check_collection(&mut self) -> Result<()> {
         let (database, spec) = (self.buckets.store().database(), T::SPEC);
         loop {
             let listed = timeout_at(self.deadline, list_indexes(database, spec.collection()));

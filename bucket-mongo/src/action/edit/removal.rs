@@ -30,6 +30,7 @@ impl<T: Record> Removal<T> {
 
     async fn remove(self, editing: &mut Editing<'_, T>) -> Result<Removed> {
         let filter = self.request(editing).record_filter()?;
+        editing.check_collection().await?;
         let mut removed = Removed::default();
         let found = loop {
             match self.found(editing).await {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bucket_core::{Record, TimeRange};
 
-use crate::{Buckets, writer::Settings};
+use crate::{Buckets, Result, action::edit::Editing, error::Context, writer::Settings};
 
 /// What a call was asked for.
 #[derive(Debug)]
@@ -28,5 +28,11 @@ impl<'a, T: Record> Asked<'a, T> {
             pause: Duration::ZERO,
             settings: Settings::default(),
         }
+    }
+
+    /// Refuses the collection of another model: its readers might not know what the buckets become.
+    pub(super) async fn check_collection(&self, context: &Context) -> Result<()> {
+        let editing = Editing::new(self.buckets, None, &self.settings, context.clone());
+        editing?.check_collection().await
     }
 }

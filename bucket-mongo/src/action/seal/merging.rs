@@ -84,6 +84,10 @@ impl<'a, T: Record> Merging<'a, T> {
         let due = MergeDue::after(T::SPEC, settled, DateTime::now());
         let due = due.ok_or_else(|| self.invalid(MERGES_NONE))?;
         self.check_server().await?;
+        select! {
+            () = watcher.stopped() => return Ok(Ended::Stopped),
+            checked = self.asked.check_collection(&self.context) => checked?,
+        }
         // Until when it begins again after errors that pass; `None` since a bucket has come.
         let mut patience = None;
         loop {

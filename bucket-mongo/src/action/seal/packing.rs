@@ -169,6 +169,10 @@ impl<'a, T: Record> Packing<'a, T> {
             return Err(self.invalid("the time range ends before it starts"));
         }
         let task = self.task()?;
+        select! {
+            () = watcher.stopped() => return Ok(Ended::Stopped),
+            checked = self.asked.check_collection(&self.context) => checked?,
+        }
         // Until when it begins again after errors that pass; `None` since a bucket has come.
         let mut patience = None;
         loop {

@@ -432,10 +432,17 @@ async fn an_archived_bucket_that_does_not_say_so_says_it_again() {
         let number = usize::try_from(all.modified_count).unwrap();
         assert!(number > 1);
         assert_eq!(paths, vec!["_sealed.archived"; number], "{damage}: {found}");
+        // Before and after it is mended.
+        let refused = async || {
+            let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
+            assert!(error.is_archived(), "{damage}: {error}");
+        };
+        refused().await;
+        let restored = events.restore_from(archive(&database)).dry_run();
+        assert_eq!(restored.await.unwrap().buckets, all.modified_count);
         let report = events.repair(&found).await.unwrap();
         assert_eq!(report.mended, all.modified_count, "{damage}: {report}");
-        let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
-        assert!(error.is_archived(), "{damage}: {error}");
+        refused().await;
         let restored = events.restore_from(archive(&database)).await.unwrap();
         assert_eq!(restored.buckets, all.modified_count, "{damage}: {restored}");
         assert_eq!(stored(&events, "a").await, expected);
@@ -479,6 +486,9 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
             let kinds = kinds.map(|it| it.problem.kind()).collect::<Vec<_>>();
             assert_eq!(kinds, [ProblemKind::Packed], "{damage}: {found}");
         }
+        let restored = events.restore_from(archive(&database)).dry_run();
+        let restored = restored.await.unwrap();
+        assert_eq!(restored.damaged, 1, "{damage}: {restored}");
         let events = events.with_archive(archive(&database));
         let found = events.verify().await.unwrap();
         let report = events.repair(&found).await.unwrap();
