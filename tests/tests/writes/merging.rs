@@ -462,9 +462,10 @@ async fn followers_see_the_removal_of_each_bucket_that_a_merged_one_was_made_of(
         }
         // Between two of them.
         let token = token.unwrap();
-        let mut resumed = match is_of_key {
-            true => readings.watch_key(1).after(&token).await.unwrap(),
-            false => readings.watch().after(&token).await.unwrap(),
+        let mut resumed = if is_of_key {
+            readings.watch_key(1).after(&token).await.unwrap()
+        } else {
+            readings.watch().after(&token).await.unwrap()
         };
         for id in buckets.keys().skip(2) {
             let event = resumed.next().await.unwrap().unwrap();
