@@ -109,7 +109,7 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
     }
 }
 
-/// The archived buckets of the key: their ids and their references, and some that may be archived ([`is_archived`]).
+/// The archived buckets of the key: their ids and their references, and some that may be archived (`is_archived`).
 #[must_use]
 pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
     let filter = RawWriter::build(|writer| {

@@ -32,6 +32,8 @@ pub(crate) struct SharedCache {
     collection: Mutex<Option<Bson>>,
     /// When the call began that has last looked at what writes depend on and found it; `None` if the next one is to.
     looked: Mutex<Option<Instant>>,
+    /// When an edit has last found that the collection is not another model's.
+    is_own: Mutex<Option<Instant>>,
 }
 
 /// How long writes rely on what a look has found. An index that goes stops the statements that name it, but not all that a
@@ -68,6 +70,16 @@ impl SharedCache {
     /// What writes depend on may have changed: the next one looks again.
     pub(crate) fn look_again(&self) {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether an edit relies on what another one has found lately: that the collection is not another model's.
+    pub(crate) fn is_own(&self) -> bool {
+        let seen = self.is_own.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some_and(|at| at.elapsed() < RELIES_FOR)
+    }
+
+    pub(crate) fn saw_own(&self, begun: Instant) {
+        *self.is_own.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
     }
 
     /// The longest bucket span that a read has met, in milliseconds.

@@ -4,7 +4,7 @@ use std::{fmt::Debug, time::Duration};
 
 use bucket_core::{index::Drift, schema::Validation};
 use bucket_mongo::{
-    Bucketed, Error, ErrorKind,
+    Bucketed, Error, ErrorKind, Which,
     action::EnsureReport,
     mongodb::bson::{DateTime, Document, doc},
     testing::TestDatabase,
@@ -80,6 +80,12 @@ where
     // To it, each bucket is damaged.
     let removal = guest.delete_range(second("a", 1).key(), ..);
     let mut errors = vec![removal.await.unwrap_err()];
+    let refs = guest.range(second("a", 1).key(), ..).with_refs().await;
+    if let Some(first) = refs.ok().as_ref().and_then(|refs| refs.first()) {
+        let which = Which::from(first.reference.clone());
+        let removal = guest.delete(second("a", 1).key(), &which);
+        errors.push(removal.await.unwrap_err());
+    }
     match guest.verify().await {
         Ok(found) => {
             errors.push(guest.repair(&found).dry_run().await.unwrap_err());

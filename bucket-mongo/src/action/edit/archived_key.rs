@@ -18,6 +18,12 @@ pub(super) struct ArchivedKey {
         expect(dead_code, reason = "no handle has an archive then")
     )]
     copies: Vec<ObjectId>,
+    /// The number of the buckets: one that has lost its reference does not say which copy it is.
+    #[cfg_attr(
+        not(feature = "seal"),
+        expect(dead_code, reason = "no handle has an archive then")
+    )]
+    buckets: usize,
 }
 
 impl ArchivedKey {
@@ -57,12 +63,14 @@ impl ArchivedKey {
         let lasting = found
             .iter()
             .filter(|stored| !has_expired(T::SPEC, stored, now));
-        let copies = lasting.filter_map(|stored| copy_of(T::SPEC, stored));
+        let copies: Vec<_> = lasting.map(|stored| copy_of(T::SPEC, stored)).collect();
+        let buckets = copies.len();
         let found = Self {
-            copies: copies.collect(),
+            copies: copies.into_iter().flatten().collect(),
+            buckets,
         };
         #[cfg(feature = "seal")]
-        if !found.are_there(editing).await? {
+        if !found.are_there(key, editing).await? {
             let message = "the archive does not have all copies that the key's buckets refer to, or has them of another \
                            collection: give the handle the archive that has them, or call `without_copies()`, which leaves \
                            them where they are";
@@ -72,12 +80,26 @@ impl ArchivedKey {
     }
 
     #[cfg(feature = "seal")]
-    async fn are_there<T: Record>(&self, editing: &mut Editing<'_, T>) -> Result<bool> {
+    async fn are_there<T: Record>(
+        &self,
+        key: &T::Key,
+        editing: &mut Editing<'_, T>,
+    ) -> Result<bool> {
         let Some(copies) = copies(editing) else {
             return Ok(true);
         };
+        let there = async || {
+            if !copies.are_there(&self.copies).await? {
+                return Ok(false);
+            }
+            if self.copies.len() == self.buckets {
+                return Ok(true);
+            }
+            let of_key = copies.count_key::<T>(key).await?;
+            Ok(usize::try_from(of_key).is_ok_and(|of_key| of_key >= self.buckets))
+        };
         loop {
-            match copies.are_there(&self.copies).await {
+            match there().await {
                 Ok(all) => return Ok(all),
                 Err(error) => editing.passes(error).await?,
             }

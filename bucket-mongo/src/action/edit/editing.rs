@@ -129,6 +129,9 @@ impl<'a, T: Record> Editing<'a, T> {
         edit: Edit<'_, T>,
         is_dry: bool,
     ) -> Result<Result<Edited<T>, EditFailure>> {
+        if !self.buckets.store().cache().is_own() {
+            self.check_collection().await?;
+        }
         let mut edit = if is_dry { edit.dry_run() } else { edit };
         if !self.is_certain().await? {
             edit = edit.weak();
@@ -203,7 +206,8 @@ impl<'a, T: Record> Editing<'a, T> {
 
     /// Refuses the collection of another model, where nothing else would: these commands name no index that only one model has.
     pub(in crate::action) async fn check_collection(&mut self) -> Result<()> {
-        let (database, spec) = (self.buckets.store().database(), T::SPEC);
+        let (store, spec) = (self.buckets.store(), T::SPEC);
+        let (database, begun) = (store.database(), Instant::now());
         loop {
             let listed = timeout_at(self.deadline, list_indexes(database, spec.collection()));
             let error = match listed.await {
@@ -213,7 +217,10 @@ impl<'a, T: Record> Editing<'a, T> {
                             let kind = ErrorKind::Drift(Box::new(drift));
                             Err(Error::new(kind, &self.context))
                         }
-                        _ => Ok(()),
+                        _ => {
+                            store.cache().saw_own(begun.into_std());
+                            Ok(())
+                        }
                     };
                 }
                 // There is no collection, or no right to list its indexes.
