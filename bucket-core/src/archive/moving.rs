@@ -127,8 +127,7 @@ pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
 /// The damage of a bucket whose items are in the archive, and that has lost its reference.
 #[must_use]
 pub fn without_reference(stored: &RawDocument) -> DamagedBucket {
-    let message =
-        "they are archived, and something else is in the place of the reference".to_owned();
+    let message = archived::REPLACED.to_owned();
     DamagedBucket::new(printed_id(stored), Damage::Packed { message })
 }
 

@@ -63,6 +63,8 @@ const DIGEST: usize = 16;
 const OBJECT_ID: i32 = 12;
 /// Where the id of the bucket begins.
 const ID_AT: usize = HEAD + 12;
+/// What comes before the value of that id, for the server: with its type.
+const BEFORE_ID: i32 = 34;
 
 /// What binary data is, if it is no packed items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,14 +97,17 @@ impl<'a> Instead<'a> {
     }
 }
 
+/// What is wrong with a bucket that says that it is archived and has no reference.
+pub(crate) const REPLACED: &str = "they are archived, and something else is in the place of the reference: the archive may have \
+    them";
+
 /// The size of the reference that a bucket has, in bytes, for the server.
 pub(crate) fn size_of_reference() -> Document {
     let is_text = doc! { "$eq": [{ "$type": "$_id" }, "string"] };
     // Its length comes before a text, and a NUL after it.
     let text = doc! { "$add": [{ "$strLenBytes": "$_id" }, 5] };
     let id = doc! { "$cond": [is_text, text, OBJECT_ID] };
-    let before = i32::try_from(ID_AT + 1).unwrap_or_default();
-    doc! { "$add": [before, id] }
+    doc! { "$add": [BEFORE_ID, id] }
 }
 
 /// Whether these bytes are a reference to the archive, or what is left of one.
@@ -269,6 +274,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_of_expired_items_never_changes() {
+        assert_eq!(usize::try_from(BEFORE_ID), Ok(ID_AT + 1));
         assert_eq!(EXPIRED_ITEMS, [0xa6]);
         assert_eq!(Instead::read(EXPIRED_ITEMS), Some(Instead::Expired));
     }

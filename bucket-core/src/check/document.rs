@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     bucket::{
+        archived::REPLACED,
         edits::Edits,
         header::{is_header, overwritten},
         id::{self, Place},
@@ -244,7 +245,7 @@ fn of_header(
 /// What is wrong with a bucket whose items are in the archive, or gone, if something else is in their place.
 fn replaced_items(spec: &BucketSpec, stored: &RawDocument) -> Option<Problem> {
     let message = if overwritten(spec, stored)? == ARCHIVED {
-        "they are archived, and something else is in the place of the reference: the archive may have them"
+        REPLACED
     } else {
         "they have expired, and something else is in their place"
     };

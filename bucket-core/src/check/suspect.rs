@@ -202,67 +202,44 @@ impl Suspicion {
         found: &[RawDocumentBuf],
         limits: impl Fn(&T::Key) -> Option<Limits>,
     ) -> Option<Self> {
-        let seen = |stored: &RawDocumentBuf| head::<T>(stored, &limits).seen;
-        if let (Look::Window { later, .. }, Problem::Gap { from, .. }) =
-            (&self.look, &mut self.finding.problem)
-        {
-            // Those that were merged meanwhile, or of which a walk that goes on does not know it.
-            let found: Vec<Seen> = found.iter().map(seen).collect();
-            let later = found.iter().find(|seen| seen.id == *later)?.place?;
-            let merged = found
-                .iter()
-                .filter_map(|seen| seen.origins.as_ref()?.last_of(later.time));
-            let after = merged.map(|last| last.sequence.saturating_add(1)).max();
-            *from = (*from).max(after.unwrap_or(0));
-        }
-        self.holds::<T>(found, limits).then_some(self)
-    }
-
-    fn holds<T: Record>(
-        &self,
-        found: &[RawDocumentBuf],
-        limits: impl Fn(&T::Key) -> Option<Limits>,
-    ) -> bool {
         if let Look::Ids(one, other) = &self.look {
             let id = |stored: &RawDocument| Bson::try_from(stored.get(ID).ok()??).ok();
             let of = |of: &Bson| found.iter().find(|stored| id(stored).as_ref() == Some(of));
             let both = of(one).zip(of(other));
-            return both.is_some_and(|(one, other)| share_one(T::SPEC, one, other));
+            let holds = both.is_some_and(|(one, other)| share_one(T::SPEC, one, other));
+            return holds.then_some(self);
         }
-        let seen = |stored: &RawDocument| head::<T>(stored, &limits).seen;
-        let found: Vec<Seen> = found.iter().map(|stored| seen(stored)).collect();
+        let seen = |stored: &RawDocumentBuf| head::<T>(stored, &limits).seen;
+        let found: Vec<Seen> = found.iter().map(seen).collect();
         let of = |id: &Bson| found.iter().find(|seen| seen.id == *id);
-        match (&self.look, &self.finding.problem) {
+        let holds = match (&self.look, &mut self.finding.problem) {
             (Look::Both(one, other), problem) => {
-                let (Some(one), Some(other)) = (of(one), of(other)) else {
-                    return false;
-                };
+                let (one, other) = (of(one)?, of(other)?);
                 match problem {
                     Problem::OpenBefore { .. } => one.is_open(T::SPEC),
                     Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
                     _ => one.has_room == Some(true),
                 }
             }
-            (Look::Ids(..), _) => false,
-            (Look::Window { later, .. } | Look::Numbers { later, .. }, problem) => {
-                let Problem::Gap { from, to } = *problem else {
-                    return false;
-                };
-                let place = |place: Place| match T::SPEC.ordered_by() {
-                    OrderedBy::Number => u64::try_from(place.time).unwrap_or(0),
-                    _ => place.sequence,
-                };
-                let window = of(later).and_then(|later| later.place);
-                let is_missing = |seen: &Seen| {
-                    let is_same = |own: &Place| {
-                        T::SPEC.form().window().is_none()
-                            || window.is_some_and(|window| window.time == own.time)
-                    };
-                    let place = seen.place.filter(is_same).map(place);
-                    place.is_none_or(|place| place < from || place > to)
-                };
-                from <= to && of(later).is_some() && found.iter().all(is_missing)
+            (Look::Numbers { later, .. }, Problem::Gap { from, to }) => {
+                let number = |seen: &Seen| u64::try_from(seen.place?.time).ok();
+                let is_one = |number| (*from..=*to).contains(&number);
+                of(later).is_some() && !found.iter().filter_map(number).any(is_one)
             }
-        }
+            (Look::Window { later, .. }, Problem::Gap { from, to }) => {
+                let window = of(later)?.place?.time;
+                // They may have been merged meanwhile, or before what a walk that goes on has met.
+                let merged = found
+                    .iter()
+                    .filter_map(|seen| seen.origins.as_ref()?.last_of(window));
+                let after = merged.map(|last| last.sequence.saturating_add(1)).max();
+                *from = (*from).max(after.unwrap_or(0));
+                let places = found.iter().filter_map(|seen| seen.place);
+                let mut of_window = places.filter(|place| place.time == window);
+                *from <= *to && !of_window.any(|place| (*from..=*to).contains(&place.sequence))
+            }
+            _ => false,
+        };
+        holds.then_some(self)
     }
 }

@@ -287,19 +287,24 @@ impl<T: Record> Follow<T> {
             }
             Err(Obstacle::Damage(damage)) => vec![Err(damage)],
         };
+        let origins = origins.as_ref();
+        let event = |(change_of, bucket)| {
+            Ok(WatchEvent {
+                change: change_of,
+                bucket,
+                at: change.at,
+                position: None,
+            })
+        };
         let mut events = Vec::with_capacity(changes.len());
         for of_record in changes {
             match of_record {
+                Ok(removed @ RecordChange::BucketRemoved { .. }) => {
+                    let each = merging::removed_origins(removed, &bucket, origins);
+                    events.extend(each.into_iter().map(event));
+                }
                 Ok(of_record) => {
-                    let all = merging::at_origins(of_record, &bucket, origins.as_ref());
-                    events.extend(all.into_iter().map(|(of_record, bucket)| {
-                        Ok(WatchEvent {
-                            change: of_record,
-                            bucket,
-                            at: change.at,
-                            position: None,
-                        })
-                    }));
+                    events.push(event(merging::at_origin(of_record, &bucket, origins)));
                 }
                 Err(damage) => events.push(Err(DamagedBucket::new(id().to_string(), damage))),
             }
@@ -315,13 +320,14 @@ impl<T: Record> Follow<T> {
         };
         // Of a transaction, the head shows nothing; its first events may be missing.
         let is_then = is_before && change.time != self.resumed;
-        // What a removed window was made of was made before, and with it its end.
-        let is_removed = matches!(change.kind, Kind::Deleted);
-        let has_window = is_before && is_removed && T::SPEC.form().window().is_some();
+        // What a removed window was made of, and with it its end, was made before.
+        let is_removed_window =
+            matches!(change.kind, Kind::Deleted) && T::SPEC.form().window().is_some();
+        let knows_span = is_then || (is_before && is_removed_window);
         if !is_then {
             told.count = None;
         }
-        if !is_then && !has_window {
+        if !knows_span {
             told.times = Times::default();
         }
         // The key of a bucket stays, the attributes that it holds do not.
@@ -330,7 +336,7 @@ impl<T: Record> Follow<T> {
             told.fields = None;
         }
         // It may have been merged since.
-        if !is_then && !has_window && told.is_merged() {
+        if !knows_span && told.is_merged() {
             told.fields = None;
         }
         known.count = known.count.or(told.count);

@@ -97,49 +97,44 @@ pub(super) fn origin_of<T: Record>(
     Some((origin, at))
 }
 
-/// The same change for those who know the buckets that records were stored in, if they are in a merged one: the removal of
-/// that is one of each of them.
-pub(super) fn at_origins<T: Record>(
-    change: RecordChange<T>,
+/// The removal of a bucket for those who know the buckets that records were stored in: of a merged one, it is one of each.
+pub(super) fn removed_origins<T: Record>(
+    removed: RecordChange<T>,
     bucket: &BucketId<T>,
     origins: Option<&Origins>,
 ) -> Vec<(RecordChange<T>, BucketId<T>)> {
-    let removed = match (&change, origins, bucket.key()) {
-        (
-            RecordChange::BucketRemoved {
-                key,
-                expired,
-                records,
-                ..
-            },
-            Some(origins),
-            Ok(of_ids),
-        ) => {
-            let all = origins.all().iter().map(|origin| u64::from(origin.items));
-            // Nobody knows whose records were removed before.
-            let are_all = records.map(u64::from) == Some(all.sum());
-            origins
-                .all()
-                .iter()
-                .map(|origin| {
-                    let id = id_at::<T>(&of_ids, origin.place(T::SPEC.id_unit()));
-                    let removed = RecordChange::BucketRemoved {
-                        key: key.clone(),
-                        span: Some(TimeRange::new(Some(origin.start), Some(origin.end))),
-                        expired: *expired,
-                        records: records.filter(|_| are_all).map(|_| origin.items),
-                    };
-                    Some((removed, BucketId::of_stored(RawBsonRef::String(&id))?))
-                })
-                .collect::<Option<Vec<_>>>()
-        }
-        _ => None,
+    let RecordChange::BucketRemoved {
+        key: Some(key),
+        expired,
+        records,
+        ..
+    } = &removed
+    else {
+        return vec![(removed, bucket.clone())];
     };
-    removed.unwrap_or_else(|| vec![at_origin(change, bucket, origins)])
+    let all = origins.map_or_else(Default::default, Origins::all);
+    let items = all.iter().map(|origin| u64::from(origin.items));
+    // Nobody knows whose records were removed before.
+    let are_all = records.map(u64::from) == Some(items.sum());
+    let each = all.iter().filter_map(|origin| {
+        let id = id_at::<T>(key, origin.place(T::SPEC.id_unit()));
+        let removed = RecordChange::BucketRemoved {
+            key: Some(key.clone()),
+            span: Some(TimeRange::new(Some(origin.start), Some(origin.end))),
+            expired: *expired,
+            records: are_all.then_some(origin.items),
+        };
+        Some((removed, BucketId::of_stored(RawBsonRef::String(&id))?))
+    });
+    let each: Vec<_> = each.collect();
+    if each.is_empty() {
+        return vec![(removed, bucket.clone())];
+    }
+    each
 }
 
 /// The same change, with the bucket that the record was stored in, if that is in a merged one now.
-fn at_origin<T: Record>(
+pub(super) fn at_origin<T: Record>(
     change: RecordChange<T>,
     bucket: &BucketId<T>,
     origins: Option<&Origins>,

@@ -53,7 +53,7 @@ impl<T: Record> Replacing<'_, T> {
         }
         forget(written, &contested);
         let (outcomes, ended) = match &written.stopped_by {
-            Some(error) => (not_sent(contested, error), None),
+            Some(error) => (not_sent::<T>(contested, error), None),
             None => self.all(contested).await,
         };
         // Without its transaction the session would store what comes next.
@@ -134,13 +134,7 @@ impl<T: Record> Replacing<'_, T> {
                 } else {
                     failure.not_sent()
                 };
-                outcomes.extend(contested.map(|record| {
-                    let of_its_key = match record.record::<T>() {
-                        Ok(record) => error.clone().of_key(T::SPEC.key_text(&record.key())),
-                        Err(_) => error.clone(),
-                    };
-                    (record.index, Err(of_its_key))
-                }));
+                outcomes.extend(not_sent::<T>(contested, &error));
                 return (outcomes, Some(error));
             }
         }
@@ -172,10 +166,16 @@ impl<T: Record> Replacing<'_, T> {
     }
 }
 
-/// The outcome of records that are not tried because of this error, which stopped the whole call.
-fn not_sent(contested: Vec<Contested>, error: &Error) -> Outcomes {
+/// The outcome of records that are not tried because of this error.
+fn not_sent<T: Record>(contested: impl IntoIterator<Item = Contested>, error: &Error) -> Outcomes {
     let error = error.not_sent();
-    let each = contested.into_iter();
-    each.map(|record| (record.index, Err(error.clone())))
-        .collect()
+    let each = contested.into_iter().map(|record| {
+        let key = record.record::<T>().map(|of| T::SPEC.key_text(&of.key()));
+        let of_its_key = match key {
+            Ok(key) => error.clone().of_key(key),
+            Err(_) => error.clone(),
+        };
+        (record.index, Err(of_its_key))
+    });
+    each.collect()
 }

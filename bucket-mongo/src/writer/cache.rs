@@ -40,6 +40,11 @@ pub(crate) struct SharedCache {
 /// model needs is named.
 const RELIES_FOR: Duration = Duration::from_secs(30);
 
+fn is_recent(looked: &Mutex<Option<Instant>>) -> bool {
+    let looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
+    looked.is_some_and(|at| at.elapsed() < RELIES_FOR)
+}
+
 impl SharedCache {
     pub(crate) fn lock(&self) -> MutexGuard<'_, write::Cache> {
         // A poisoned state is complete: its operations do not panic half-way.
@@ -58,8 +63,7 @@ impl SharedCache {
     /// Whether a call that begins now looks again. All do until one of them has found what it looked for: a look can fail, and
     /// its call can be dropped.
     pub(super) fn is_due(&self) -> bool {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        looked.is_none_or(|at| at.elapsed() >= RELIES_FOR)
+        !is_recent(&self.looked)
     }
 
     /// A call that began then has found what writes depend on.
@@ -72,10 +76,9 @@ impl SharedCache {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether an edit relies on what another one has found lately: that the collection is not another model's.
+    /// Whether an edit relies on what another one, or a write, has found lately: that the collection is not another model's.
     pub(crate) fn is_own(&self) -> bool {
-        let seen = self.is_own.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some_and(|at| at.elapsed() < RELIES_FOR)
+        is_recent(&self.looked) || is_recent(&self.is_own)
     }
 
     pub(crate) fn saw_own(&self, begun: Instant) {

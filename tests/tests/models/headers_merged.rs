@@ -10,7 +10,7 @@ use bucket_mongo::{
 use bucket_tests::{Load, database, documents};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -254,6 +254,58 @@ async fn a_header_that_comes_again_moves_into_the_quarantine() {
     assert_eq!((repaired.quarantined, repaired.left), (1, 0), "{repaired}");
     assert_eq!(hours(&kept, "a", old).await, expected(old));
     is_sound(&kept).await;
+}
+
+/// Nobody can compute it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_beside_one_that_lacks_an_aggregate_stay() {
+    let database = database().await;
+    let old = old();
+    let kept = stored(&database, old).await;
+    kept.expire_records().await.unwrap();
+    let events = database.collection::<Document>("events");
+    let second = doc! { "device": "a", "bucket_start": date(old + 10 * MINUTE) };
+    let older = doc! { "$unset": { "stats.max": 1 } };
+    let changed = events.update_one(second, older).await.unwrap();
+    assert_eq!(changed.modified_count, 1);
+    let before = headers(&database, "a").await;
+    let report = kept.merge().settled(Duration::ZERO).await.unwrap();
+    assert!(report.stay >= 12, "{report}");
+    assert_eq!(
+        headers(&database, "b").await,
+        usize::try_from(HOURS).unwrap()
+    );
+    let stay = usize::try_from(report.stay).unwrap();
+    let merged = usize::try_from(HOURS).unwrap() - 1;
+    assert_eq!(headers(&database, "a").await, stay + merged);
+    assert!(stay < before, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sealer_merges_headers_too() {
+    let database = database().await;
+    let old = old();
+    let kept = stored(&database, old).await;
+    kept.expire_records().await.unwrap();
+    // They have been headers for long enough.
+    let headers_of_all = doc! { "_sealed.expired": { "$exists": true } };
+    let since = doc! { "$set": { "_sealed.expired": date(old) } };
+    let events = database.collection::<Document>("events");
+    events.update_many(headers_of_all, since).await.unwrap();
+    let sealer = kept.sealer().every(Duration::from_secs(1)).start().unwrap();
+    for _ in 0..600 {
+        if sealer.report().rounds > 0 {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let report = sealer.stop().await;
+    assert_eq!(
+        report.merged.merged,
+        2 * u64::try_from(HOURS).unwrap(),
+        "{report}"
+    );
+    assert_eq!(hours(&kept, "a", old).await, expected(old));
 }
 
 /// Headers wait until the last window of their slot has expired.

@@ -234,6 +234,18 @@ struct InTime {
     id: i64,
     #[bucket(version)]
     version: i64,
+    text: String,
+}
+
+/// Of this second.
+fn in_time(product: &str, id: i64, second: i64, version: i64) -> InTime {
+    InTime {
+        product: product.to_owned(),
+        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
+        id,
+        version,
+        text: String::new(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,12 +253,7 @@ async fn a_later_version_is_not_late_and_a_new_record_is() {
     let database = database().await;
     let prices = InTime::buckets(&database);
     prices.ensure().await.unwrap();
-    let of = |id, second: i64, version| InTime {
-        product: "a".to_owned(),
-        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
-        id,
-        version,
-    };
+    let of = |id, second, version| in_time("a", id, second, version);
     let is_late =
         |error: &Error| matches!(error.kind(), ErrorKind::Encode(EncodeError::Late { .. }));
     prices.load([of(1, 0, 1), of(2, 100, 1)]).await;
@@ -284,12 +291,7 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
     let database = database().await;
     let prices = InTime::buckets(&database);
     prices.ensure().await.unwrap();
-    let of = |product: &str, second: i64, version| InTime {
-        product: product.to_owned(),
-        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
-        id: 1,
-        version,
-    };
+    let of = |product, second, version| in_time(product, 1, second, version);
     let first = ["a", "b", "c"].map(|product| of(product, 1_000, 1));
     prices.load(first).await;
     let client = prices.database().client().clone();
@@ -346,39 +348,15 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
     each_has_its_key(&report);
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "prices",
-    items = "items",
-    capacity = 10,
-    max_duration = "1m",
-    late = "reject",
-    on_conflict = "replace"
-)]
-struct Large {
-    #[bucket(key)]
-    product: String,
-    #[bucket(time)]
-    at: DateTime,
-    #[bucket(unique)]
-    id: i64,
-    #[bucket(version)]
-    version: i64,
-    text: String,
-}
-
 /// The records after the first 32 MB of a call go into commands of their own.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_stored_after_a_refusal_has_ended_the_transaction() {
     let database = database().await;
-    let prices = Large::buckets(&database);
+    let prices = InTime::buckets(&database);
     prices.ensure().await.unwrap();
-    let of = |product: &str, second: i64, id, length| Large {
-        product: product.to_owned(),
-        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
-        id,
-        version: second,
+    let of = |product, second, id, length| InTime {
         text: "x".repeat(length),
+        ..in_time(product, id, second, second)
     };
     prices.load([of("a", -1_000, 1, 1), of("a", 0, 2, 1)]).await;
     let client = prices.database().client().clone();
@@ -388,7 +366,7 @@ async fn nothing_is_stored_after_a_refusal_has_ended_the_transaction() {
     let moves = of("a", -500, 1, 1);
     let large = (0..40).map(|id| of("b", id, id, 1 << 20));
     let last = (0..20).map(|id| of("c", id, id, 1));
-    let batch: Vec<Large> = [moves].into_iter().chain(large).chain(last).collect();
+    let batch: Vec<InTime> = [moves].into_iter().chain(large).chain(last).collect();
     let report = prices.insert_many(&batch).session(&mut session);
     let report = report.await.unwrap();
     assert!(report.failed()[0].error.is_invalid_input(), "{report:?}");

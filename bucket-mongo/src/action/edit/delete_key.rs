@@ -159,12 +159,21 @@ impl<T: Record> Erasure<T> {
 
     async fn run<'a>(&'a self, editing: &mut Editing<'a, T>) -> Result<Removed> {
         editing.check_collection().await?;
+        let mut unread = None;
         let archived = if self.without_copies {
             None
         } else {
+            let has_archive = editing.buckets.store().archived().is_some();
+            let in_quarantine = if has_archive {
+                Ok(None)
+            } else {
+                self.copies().refers_to_archive(editing).await
+            };
             // A quarantine that cannot be read keeps what it has, and the call ends with that error.
-            let in_quarantine = self.copies().refers_to_archive(editing).await;
-            let in_quarantine = in_quarantine.unwrap_or_default();
+            let in_quarantine = in_quarantine.unwrap_or_else(|error| {
+                unread = Some(error);
+                None
+            });
             Some(ArchivedKey::find(&self.key, in_quarantine, editing).await?)
         };
         let edit = Edit::delete_key(self.key.clone());
@@ -179,6 +188,9 @@ impl<T: Record> Erasure<T> {
             }
         };
         // After the collection: a repair copies a bucket before it removes it.
+        if let Some(error) = unread {
+            return Err(error);
+        }
         let quarantined = self.copies().run(editing).await?;
         tracing::debug!(target: trace::WRITE, records, buckets, quarantined, archived, "delete_key");
         Ok(Removed {

@@ -398,6 +398,17 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
     assert_eq!(archive.count_documents(undated).await.unwrap(), 0);
 }
 
+/// The records of the key `a`, all of them archived.
+async fn all_archived(database: &TestDatabase) -> (Buckets<Record>, Vec<Record>) {
+    let events = Record::buckets(database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..40).await;
+    seal(&events).await;
+    let expected = stored(&events, "a").await;
+    events.archive_to(archive(database)).await.unwrap();
+    (events, expected)
+}
+
 /// A reference to the archive that has lost its end.
 fn cut_reference() -> Bson {
     let subtype = BinarySubtype::UserDefined(0x80);
@@ -414,12 +425,7 @@ async fn an_archived_bucket_that_does_not_say_so_says_it_again() {
     ];
     for damage in damages {
         let database = database().await;
-        let events = Record::buckets(&database);
-        events.ensure().await.unwrap();
-        insert(&events, "a", 0..40).await;
-        seal(&events).await;
-        let expected = stored(&events, "a").await;
-        events.archive_to(archive(&database)).await.unwrap();
+        let (events, expected) = all_archived(&database).await;
         let buckets = database.collection::<Document>("events");
         let all = buckets.update_many(doc! {}, damage.clone()).await.unwrap();
         let found = events.verify().await.unwrap();
@@ -463,12 +469,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
     ];
     for damage in damages {
         let database = database().await;
-        let events = Record::buckets(&database);
-        events.ensure().await.unwrap();
-        insert(&events, "a", 0..40).await;
-        seal(&events).await;
-        let expected = stored(&events, "a").await;
-        events.archive_to(archive(&database)).await.unwrap();
+        let (events, expected) = all_archived(&database).await;
         let before = copies(&database).await;
         let buckets = database.collection::<Document>("events");
         let second = doc! { "_id": { "$gt": "a_1698335220" } };
@@ -503,7 +504,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         assert_eq!(moved.get_document("document").unwrap(), &bucket);
         assert_eq!(copies(&database).await, before, "{damage}");
         // What moved is all that knows of its copy.
-        let alone = Record::buckets(&database);
+        let without = Record::buckets(&database);
         let others = doc! { "_sealed.archived": { "$exists": true } };
         let others = buckets.find(others).await.unwrap();
         let others: Vec<Document> = others.try_collect().await.unwrap();
@@ -514,7 +515,7 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
                 .unwrap();
         }
         for is_dry in [true, false] {
-            let erased = alone.delete_key(Record::key_of("a"));
+            let erased = without.delete_key(Record::key_of("a"));
             let erased = if is_dry { erased.dry_run() } else { erased };
             let error = erased.await.unwrap_err();
             assert!(error.is_archived(), "{damage}: {error}");
