@@ -399,7 +399,7 @@ async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
 }
 
 /// The records of the key `a`, all of them archived.
-async fn all_archived(database: &TestDatabase) -> (Buckets<Record>, Vec<Record>) {
+async fn all_archived(database: &TestDatabase) -> (Buckets<Record>, BTreeMap<i64, Record>) {
     let events = Record::buckets(database);
     events.ensure().await.unwrap();
     insert(&events, "a", 0..40).await;
