@@ -25,7 +25,7 @@ mod remedy;
 mod statement;
 
 pub use self::{
-    copies::{copies_of_key, copy_refers_to_archive, is_copy_of_key, remove_copies},
+    copies::{copied_archived, copies_of_key, is_copy_of_key, remove_copies},
     pair::{BetweenTwo, between_two, other_document},
     quarantine::{copied_document, leave, may_be_taken_back, quarantine, rely_on, take_back},
     remedy::{Remedy, newest_buckets, remedy},

@@ -62,7 +62,9 @@ fn the_copies_of_a_key_are_those_of_its_collection_by_their_fields_or_their_ids(
         ],
     };
     assert_eq!(filter, expected);
-    let projection = doc! { "_id": 1, "document.key": 1, "document._sealed.archived": 1 };
+    let projection = doc! {
+        "_id": 1, "document.key": 1, "document._id": 1, "document.expire_from": 1, "document._sealed.archived": 1,
+    };
     assert_eq!(plan.projection, projection);
     assert_eq!((plan.hint.as_str(), plan.limit), ("_id_", 0));
 }

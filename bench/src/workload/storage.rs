@@ -6,7 +6,7 @@ use bucket_mongo::{
     bson::{Document, doc},
     mongodb::{
         action::{Action as _, CreateCollection},
-        options::{TimeseriesGranularity, TimeseriesOptions},
+        options::{IndexOptionDefaults, TimeseriesGranularity, TimeseriesOptions},
     },
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -51,23 +51,26 @@ fn plan(_: Scale) -> Plan {
         plan.own(Buckets::<SensorsWeeklySealed>::sealed(true)),
     ];
     plan.own(Buckets::<SensorsHourlySealed>::sealed(false));
-    let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
+    let flat = [Packed::All, Packed::Documents, Packed::Nothing];
+    let flat = flat.map(|packed| plan.peer(Flat { packed }));
     let time_series = [
         plan.peer(time_series(None, false)),
         plan.peer(time_series(None, true)),
         plan.peer(time_series(Some(TimeseriesGranularity::Minutes), false)),
         plan.peer(time_series(Some(TimeseriesGranularity::Hours), false)),
     ];
-    plan.compare(buckets, flat[0], Goal::AtMost(1.0 / 9.0));
-    plan.compare(buckets, flat[1], Goal::AtMost(1.0 / 9.0));
-    for peer in flat {
-        plan.compare(large_pages, peer, Goal::AtMost(1.0 / 9.0));
+    let [flat_with_indexes, flat_zstd, flat_snappy] = flat;
+    for own in [buckets, large_pages] {
+        plan.compare(own, flat_with_indexes, None);
+        plan.compare(own, flat_zstd, Goal::AtMost(1.0 / 9.0));
+        plan.compare(own, flat_snappy, Goal::AtMost(1.0 / 9.0));
     }
     for peer in time_series {
         plan.compare(buckets, peer, None);
     }
     for sealed in sealed {
-        plan.compare(sealed, flat[0], Goal::AtMost(1.0 / 18.0));
+        plan.compare(sealed, flat_with_indexes, None);
+        plan.compare(sealed, flat_zstd, Goal::AtMost(1.0 / 18.0));
         for peer in time_series {
             plan.compare(sealed, peer, Goal::AtMost(0.75));
         }
@@ -120,7 +123,8 @@ impl<M: SensorModel> Contestant for Buckets<M> {
             arena.clear(collection).await?;
             if self.large_pages {
                 let create = arena.database().create_collection(collection);
-                create.storage_engine(large_pages()).await?;
+                let create = create.storage_engine(large_pages());
+                create.index_option_defaults(packed_indexes()).await?;
             }
             let buckets = M::buckets(arena.database()).with_write_concern(durability());
             buckets.ensure().await?;
@@ -138,23 +142,40 @@ impl<M: SensorModel> Contestant for Buckets<M> {
 
 /// One document per record.
 struct Flat {
-    zstd: bool,
+    packed: Packed,
+}
+
+/// What zstd packs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Packed {
+    Nothing,
+    /// As whoever asks the server for zstd gets it.
+    Documents,
+    /// Indexes too, as this library asks for it.
+    All,
 }
 
 const FLAT: &str = "flat_sensors";
 
 impl Contestant for Flat {
     fn name(&self) -> String {
-        format!("flat, {}", compressor(self.zstd, "snappy"))
+        let indexes = match self.packed {
+            Packed::All => ", its indexes too",
+            Packed::Nothing | Packed::Documents => "",
+        };
+        let zstd = self.packed != Packed::Nothing;
+        format!("flat, {}{indexes}", compressor(zstd, "snappy"))
     }
 
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
             arena.clear(FLAT).await?;
             let create = arena.database().create_collection(FLAT);
-            let storage = self.zstd.then(zstd);
+            let storage = (self.packed != Packed::Nothing).then(zstd);
+            let indexes = (self.packed == Packed::All).then(packed_indexes);
             create
                 .optional(storage, CreateCollection::storage_engine)
+                .optional(indexes, CreateCollection::index_option_defaults)
                 .await?;
             let index = doc! { "device_id": 1, "sensor_type": 1, "ts": 1 };
             arena.index(FLAT, index).await?;
@@ -233,6 +254,12 @@ impl Contestant for TimeSeries {
 
 fn zstd() -> Document {
     doc! { "wiredTiger": { "configString": "block_compressor=zstd" } }
+}
+
+fn packed_indexes() -> IndexOptionDefaults {
+    IndexOptionDefaults::builder()
+        .storage_engine(zstd())
+        .build()
 }
 
 fn large_pages() -> Document {

@@ -124,6 +124,14 @@ pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
     says_archived(stored) || copy_of(spec, stored).is_some()
 }
 
+/// Whether all records of a bucket have expired, so that the archive may have removed its copy.
+#[must_use]
+pub fn may_be_gone(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> bool {
+    let date = stored.get_datetime(spec.age_field()).ok();
+    let expired = spec.expired_before(now);
+    date.zip(expired).is_some_and(|(date, until)| date <= until)
+}
+
 /// The damage of a bucket whose items are in the archive, and that has lost its reference.
 #[must_use]
 pub fn without_reference(stored: &RawDocument) -> DamagedBucket {

@@ -222,6 +222,11 @@ impl Origins {
         (place.time == window).then_some(*place)
     }
 
+    /// Whether a bucket at this place is among them.
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.last_of(place.time).is_some_and(|last| place <= last)
+    }
+
     /// The places of all.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
         self.places.iter().map(|(place, _)| *place)

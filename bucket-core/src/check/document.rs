@@ -68,11 +68,13 @@ impl Seen {
         }
     }
 
-    /// Whether other buckets were merged into it, and one at this place with them.
-    pub(crate) fn has_merged(&self, place: Place) -> bool {
-        let origins = self.origins.as_ref();
-        let last = origins.and_then(|origins| origins.last_of(place.time));
-        last.is_some_and(|last| place <= last)
+    /// Whether one of these, the origins of a merged bucket, was at its place, or at that of one of its own.
+    pub(crate) fn is_among(&self, origins: &Origins) -> bool {
+        let own = self.origins.iter().flat_map(Origins::places);
+        self.place
+            .into_iter()
+            .chain(own)
+            .any(|place| origins.has(place))
     }
 
     pub(crate) fn finding(&self, problem: Problem) -> Finding {

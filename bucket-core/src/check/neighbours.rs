@@ -15,6 +15,9 @@ const MOST: usize = 256;
 /// The most sources of a key whose positions are compared.
 const MOST_SOURCES: usize = 1_000;
 
+/// The most merged buckets with windows of each other that are compared.
+const MOST_MERGED: usize = 100;
+
 /// The buckets of the key that is being read.
 #[derive(Debug)]
 pub(super) struct Neighbours {
@@ -40,8 +43,8 @@ pub(super) struct Neighbours {
 struct Run {
     key: Vec<u8>,
     last: Option<Seen>,
-    /// The merged bucket that came last.
-    merged: Option<(Bson, Origins)>,
+    /// The merged buckets that have windows from here on: one, where none comes again.
+    merged: Vec<(Bson, Origins)>,
     /// In forms with one open bucket at a time: the last one that takes records.
     open: Option<Seen>,
     /// The positions of sources in the bucket that was last seen with them.
@@ -89,7 +92,7 @@ impl Neighbours {
             self.run = Some(Run {
                 key,
                 last: None,
-                merged: None,
+                merged: Vec::new(),
                 open: None,
                 positions: HashMap::new(),
                 has_misplaced: false,
@@ -113,10 +116,18 @@ impl Neighbours {
         if seen.place.is_none() {
             run.has_misplaced = true;
         } else {
+            if let Some(place) = seen.place {
+                run.merged
+                    .retain(|(_, origins)| place.time <= origins.last().time);
+            }
             self.compare(&mut run, &seen, is_known);
             self.compare_positions(&mut run, &seen);
-            if let Some(origins) = seen.origins.clone() {
-                run.merged = Some((seen.id.clone(), origins));
+            if let Some(origins) = seen
+                .origins
+                .clone()
+                .filter(|_| run.merged.len() < MOST_MERGED)
+            {
+                run.merged.push((seen.id.clone(), origins));
             }
             // Those that have one place are compared with the first of them: it is the one that stays.
             if !run
@@ -178,7 +189,7 @@ impl Neighbours {
         let last = run.last.as_ref();
         let found = match self.spec.form() {
             Form::Count { .. } => pages(&mut run.open, last, seen),
-            Form::Window { .. } => self.parts(last, run.merged.as_ref(), seen, is_known),
+            Form::Window { .. } => self.parts(last, &run.merged, seen, is_known),
             Form::Hybrid { .. } => in_time(&mut run.open, seen),
             Form::Numbered { .. } => self.numbers(last, seen),
         };
@@ -188,40 +199,39 @@ impl Neighbours {
     fn parts(
         &mut self,
         last: Option<&Seen>,
-        merged: Option<&(Bson, Origins)>,
+        merged: &[(Bson, Origins)],
         seen: &Seen,
         is_known: bool,
     ) -> Vec<Suspicion> {
         let Some(place) = seen.place else {
             return Vec::new();
         };
+        if let Some((other, _)) = merged.iter().find(|(_, origins)| seen.is_among(origins)) {
+            let other = other.clone();
+            self.findings
+                .push(seen.finding(Problem::SamePlace { other }));
+            return Vec::new();
+        }
         let before = last.filter(|last| {
             let is_same = last.place.is_some_and(|last| last.time == place.time);
             // What a merged bucket has of the window is known of all of them.
             is_same && last.origins.is_none()
         });
+        let of_merged = merged.iter().filter_map(|(_, all)| all.last_of(place.time));
+        let of_merged = of_merged.map(|last| last.sequence).max();
         let Some(before) = before else {
-            let of_window = merged.and_then(|(id, all)| Some((id, all.last_of(place.time)?)));
-            let first = match of_window {
-                Some((other, last)) if place <= last => {
-                    let other = other.clone();
-                    self.findings
-                        .push(seen.finding(Problem::SamePlace { other }));
-                    return Vec::new();
-                }
-                Some((_, last)) => last.sequence.saturating_add(1),
-                None => 0,
-            };
+            let first = of_merged.map_or(0, |last| last.saturating_add(1));
             let first = (!is_known).then(|| self.gap(seen, first, place.sequence));
             return first.flatten().into_iter().collect();
         };
-        let sequence = before.place.map_or(0, |place| place.sequence);
         if self.have_one_place(before, seen) {
             let other = before.id.clone();
             self.findings
                 .push(seen.finding(Problem::SamePlace { other }));
             return Vec::new();
         }
+        let sequence = before.place.map(|place| place.sequence).max(of_merged);
+        let sequence = sequence.unwrap_or_default();
         let gap = self.gap(seen, sequence.saturating_add(1), place.sequence);
         let later = seen.id.clone();
         // Another end is another window.

@@ -49,7 +49,7 @@ pub enum Drift {
     /// someone changes the index.
     #[non_exhaustive]
     Expiry {
-        /// The name of the index.
+        /// The name of the index; of an index of the archive, after the names of its database and collection.
         name: String,
         /// The model's limit in seconds; `None` if the model has no such index.
         expected: Option<u32>,
@@ -157,6 +157,17 @@ impl Drift {
             name,
             expected,
             found,
+        }
+    }
+
+    /// Another limit, in seconds.
+    #[must_use]
+    pub fn __expiry(name: String, expected: u32, found: u32) -> Self {
+        Self::Expiry {
+            name,
+            expected: Some(expected),
+            found: Some(found),
+            removes: None,
         }
     }
 

@@ -53,10 +53,10 @@ pub fn copies_of_key<T: Record>(key: &T::Key) -> FindPlan {
         writer.end(any);
     });
     let mut projection = doc! { ID: 1 };
-    for key in spec.keys() {
-        projection.insert(in_copy(key.path), 1);
+    let of_document = spec.keys().iter().map(|key| key.path);
+    for path in of_document.chain([ID, spec.age_field(), &archived_path()]) {
+        projection.insert(in_copy(path), 1);
     }
-    projection.insert(in_copy(&archived_path()), 1);
     FindPlan {
         filter,
         sort: doc! {},
@@ -101,17 +101,17 @@ pub fn is_copy_of_key<T: Record>(copy: &RawDocument, key: &T::Key) -> bool {
     }
 }
 
-/// Whether a copy that was read by [`copies_of_key`] is one of an archived bucket.
+/// The bucket of a copy that was read by [`copies_of_key`], without its items, if these are in the archive.
 ///
 /// ```
 /// use bucket_core::repair;
 ///
 /// let copy = bson::rawdoc! { "document": { "_sealed": { "archived": bson::DateTime::now() } } };
-/// assert!(repair::copy_refers_to_archive(&copy));
+/// assert!(repair::copied_archived(&copy).is_some());
 /// ```
 #[must_use]
-pub fn copy_refers_to_archive(copy: &RawDocument) -> bool {
-    copied_document(copy).is_some_and(says_archived)
+pub fn copied_archived(copy: &RawDocument) -> Option<&RawDocument> {
+    copied_document(copy).filter(|stored| says_archived(stored))
 }
 
 /// The command that removes these copies from the quarantine.

@@ -66,8 +66,8 @@ pub fn between_two<T: Record>(
             }
             Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
             Problem::SamePlace { .. } => {
-                let is_merged = |place| other.has_merged(place);
-                places.is_some_and(|(own, other)| own == other) || one.place.is_some_and(is_merged)
+                let is_merged = other.origins.as_ref().is_some_and(|of| one.is_among(of));
+                places.is_some_and(|(own, other)| own == other) || is_merged
             }
             Problem::SharedId { .. } => shares_id,
             _ => false,

@@ -221,22 +221,31 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             #[cfg(feature = "seal")]
             if let Some(archive) = &archive {
                 archive.check().await?;
-                if change_expiry {
+                if change_expiry && !archive.is_of_others().await? {
                     archive.keep_all().await?;
                 }
             }
             let report = set_up.run().await;
             // Whatever it has found, the handle's writes are to find, too.
             store.cache().look_again();
-            let report = report?;
+            #[cfg_attr(
+                not(feature = "seal"),
+                expect(unused_mut, reason = "as with the feature")
+            )]
+            let mut report = report?;
             #[cfg(feature = "seal")]
-            if let Some(archive) = archive {
+            if let Some(archive) = archive
+                && !report
+                    .drift
+                    .iter()
+                    .any(bucket_core::index::Drift::belongs_to_others)
+            {
                 let change = if change_expiry {
                     Change::MirrorAll
                 } else {
                     Change::Mirror
                 };
-                archive.mirror(change).await?;
+                report.drift.extend(archive.mirror(change).await?);
             }
             Ok(report)
         };

@@ -122,7 +122,7 @@ impl<T: Record> Replacing<'_, T> {
             let Some(failure) = failure else {
                 continue;
             };
-            let is_refusal = failure.is_invalid_input() || failure.is_conflict();
+            let is_refusal = is_of_record(&failure);
             // A record that is refused half-way, in a move, ends the transaction.
             let goes_on = match session.as_deref_mut().filter(|_| is_refusal) {
                 Some(session) => is_in_transaction(session, self.deadline).await == Ok(true),
@@ -164,6 +164,14 @@ impl<T: Record> Replacing<'_, T> {
         };
         insert.run(Begins::WithALook).await
     }
+}
+
+/// Whether only this record, or what is stored of its key, is the reason.
+fn is_of_record(failure: &Error) -> bool {
+    failure.is_invalid_input()
+        || failure.is_conflict()
+        || failure.is_damaged()
+        || failure.is_changed()
 }
 
 /// The outcome of records that are not tried because of this error.

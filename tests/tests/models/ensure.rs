@@ -512,15 +512,20 @@ struct Packed {
 }
 
 #[tokio::test]
-async fn a_new_collection_has_the_models_compressor_and_an_old_one_is_reported() {
+async fn a_new_collection_and_its_indexes_have_the_models_compressor_and_an_old_one_is_reported() {
     let database = database().await;
     let packed = Packed::buckets(&database);
     packed.ensure().await.unwrap();
-    let stats = database.run_command(doc! { "collStats": "packed" });
+    let stats = database.run_command(doc! { "collStats": "packed", "indexDetails": true });
     let stats = stats.await.unwrap();
-    let engine = stats.get_document("wiredTiger").unwrap();
-    let created = engine.get_str("creationString").unwrap();
-    assert!(created.contains("block_compressor=zstd"), "{created}");
+    let indexes = stats.get_document("indexDetails").unwrap();
+    let files = indexes.values().map(|index| index.as_document().unwrap());
+    let files: Vec<&Document> = files.chain(stats.get_document("wiredTiger")).collect();
+    assert_eq!(files.len(), 5);
+    for file in files {
+        let created = file.get_str("creationString").unwrap();
+        assert!(created.contains("block_compressor=zstd"), "{created}");
+    }
     assert_eq!(packed.ensure().await.unwrap().drift, []);
 
     database

@@ -93,6 +93,19 @@ where
         }
         Err(error) => assert!(error.needs_ensure(), "{what}: {error:?}"),
     }
+    // Its archive is not the guest's either.
+    let place = || database.collection::<Document>("archive");
+    for is_dry in [true, false] {
+        let (to, from) = (guest.archive_to(place()), guest.restore_from(place()));
+        let (to, from) = if is_dry {
+            (to.dry_run(), from.dry_run())
+        } else {
+            (to, from)
+        };
+        errors.extend([to.await.unwrap_err(), from.await.unwrap_err()]);
+    }
+    let names = database.list_collection_names().await.unwrap();
+    assert!(!names.contains(&"archive".to_owned()), "{what}: {names:?}");
     for error in errors {
         assert!(is_refused(&error, form_name), "{what}: {error:?}");
     }

@@ -298,8 +298,8 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
     let mut session = client.start_session().await.unwrap();
     session.start_transaction().await.unwrap();
     // It would move, and the model takes no late ones: half of it is done by then, so the transaction ends.
-    let batch = || [of("a", 0, 2), of("b", 1_000, 2), of("c", 1_000, 2)];
-    let report = prices.insert_many(batch()).session(&mut session);
+    let batch = [of("a", 0, 2), of("b", 1_000, 2), of("c", 1_000, 2)];
+    let report = prices.insert_many(batch).session(&mut session);
     let report = report.await.unwrap();
     assert_eq!(report.replaced(), [], "{report:?}");
     let refused: Vec<bool> = report
@@ -314,28 +314,43 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
         assert_eq!(stored, [of(product, 1_000, 1)]);
     }
 
-    // This one is refused before anything is done.
-    let unknown = doc! { "$set": { "items.0.unknown": 1 } };
+    // These are refused before anything is done.
     let stored = prices.collection::<Document>();
-    let of_a = doc! { "product": "a" };
-    stored.update_one(of_a, unknown).await.unwrap();
-    session.start_transaction().await.unwrap();
-    let report = prices.insert_many(batch()).session(&mut session);
-    let report = report.await.unwrap();
-    assert_eq!(report.replaced(), [1, 2], "{report:?}");
-    let [failed] = report.failed() else {
-        panic!("{report:?}")
+    let damages = [
+        doc! { "$set": { "items.0.unknown": 1 } },
+        doc! { "$set": { "items.0.text": 1 }, "$unset": { "items.0.unknown": 1 } },
+    ];
+    let damaged = async |damage| {
+        let of_a = doc! { "product": "a" };
+        stored.update_one(of_a, damage).await.unwrap();
     };
-    assert_eq!(failed.index, 0);
-    session.commit_transaction().await.unwrap();
-    for product in ["b", "c"] {
-        let stored = prices.records(product).collect().await.unwrap();
-        assert_eq!(stored, [of(product, 1_000, 2)]);
+    for (version, damage) in (2..).zip(damages) {
+        damaged(damage).await;
+        session.start_transaction().await.unwrap();
+        let batch = [
+            of("a", 0, version),
+            of("b", 1_000, version),
+            of("c", 1_000, version),
+        ];
+        let report = prices.insert_many(batch).session(&mut session);
+        let report = report.await.unwrap();
+        assert_eq!(report.replaced(), [1, 2], "{report:?}");
+        let [failed] = report.failed() else {
+            panic!("{report:?}")
+        };
+        assert_eq!(failed.index, 0);
+        session.commit_transaction().await.unwrap();
+        for product in ["b", "c"] {
+            let stored = prices.records(product).collect().await.unwrap();
+            assert_eq!(stored, [of(product, 1_000, version)]);
+        }
     }
+
+    damaged(doc! { "$set": { "items.0.text": "" } }).await;
 
     // What ends it names each record with its own key.
     session.start_transaction().await.unwrap();
-    let batch = [of("a", 1_000, 3), of("b", 1_000, 3), of("c", 1_000, 3)];
+    let batch = [of("a", 1_000, 4), of("b", 1_000, 4), of("c", 1_000, 4)];
     let other = of("a", 1_000, 9);
     prices
         .insert(&of("z", 0, 1))

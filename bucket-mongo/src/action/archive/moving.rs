@@ -183,19 +183,8 @@ impl<'a, T: Record> Moving<'a, T> {
         patience: &mut Option<Instant>,
         on_progress: &mut Option<OnProgress<'_>>,
     ) -> Result<()> {
-        if !*is_set_up && matches!(self.asked.what, What::Archive(_)) {
-            let copies = self.asked.archive.collection(T::SPEC);
-            let store = self.asked.buckets.store();
-            let archive = SetUp::new(store, &copies, &self.context);
-            self.in_time(archive.check()).await?;
-            if !self.asked.is_dry {
-                // Without a deadline it takes as long as the server builds indexes.
-                let mirror = archive.mirror(Change::Create);
-                match self.until {
-                    Some(_) => self.in_time(mirror).await?,
-                    None => mirror.await?,
-                }
-            }
+        if !*is_set_up {
+            self.set_up().await?;
             *is_set_up = true;
         }
         // What the attempt before has left.
@@ -219,6 +208,31 @@ impl<'a, T: Record> Moving<'a, T> {
                 sleep(self.asked.pause).await;
             }
         }
+    }
+
+    /// Refuses the collection of another model, and makes an archive of the place where the items go.
+    async fn set_up(&self) -> Result<()> {
+        let Asked {
+            buckets, settings, ..
+        } = &self.asked;
+        let mut editing = Editing::new(buckets, None, settings, self.context.clone())?;
+        self.in_time(editing.check_collection()).await?;
+        if let What::Restore = self.asked.what {
+            return Ok(());
+        }
+        let copies = self.asked.archive.collection(T::SPEC);
+        let archive = SetUp::new(buckets.store(), &copies, &self.context);
+        self.in_time(archive.check()).await?;
+        if self.asked.is_dry {
+            return Ok(());
+        }
+        // Without a deadline it takes as long as the server builds indexes.
+        let mirror = archive.mirror(Change::Create);
+        match self.until {
+            Some(_) => self.in_time(mirror).await?,
+            None => mirror.await?,
+        };
+        Ok(())
     }
 
     /// Waits for a read, at most as long as a command may take.

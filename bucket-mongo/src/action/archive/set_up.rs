@@ -1,7 +1,10 @@
 //! What an archive may be; its indexes: one that leads to a key's copies, and those by which the collection removes what
 //! has expired.
 
-use bucket_core::{archive, index};
+use bucket_core::{
+    archive,
+    index::{self, Drift, Unmet},
+};
 use mongodb::{
     Collection, Database,
     bson::{Bson, DateTime, Document, RawDocumentBuf, doc},
@@ -102,6 +105,20 @@ impl<'a> SetUp<'a> {
         Ok(())
     }
 
+    /// Whether the collection belongs to another model, and so does its archive.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection.
+    pub(in crate::action) async fn is_of_others(&self) -> Result<bool> {
+        let spec = self.store.spec();
+        let own = self
+            .indexes(self.store.database(), spec.collection())
+            .await?;
+        let unmet = index::unmet(spec, &own);
+        Ok(matches!(unmet, Some(Unmet::Differs(drift)) if drift.belongs_to_others()))
+    }
+
     /// Says of a collection that it has a unique index, which could refuse the copies of a later call.
     async fn unique_index(&self, name: &str) -> Result<Option<String>> {
         let mut indexes = self.indexes(&self.there, name).await?.into_iter();
@@ -112,26 +129,24 @@ impl<'a> SetUp<'a> {
         }))
     }
 
-    /// Gives the archive its indexes, and the limits by which the collection removes what has expired.
+    /// Gives the archive its indexes, and the limits by which the collection removes what has expired. Returns those that
+    /// stay as they are, because they keep records for longer than the model.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] if the archive removes what the collection keeps.
-    pub(in crate::action) async fn mirror(&self, change: Change) -> Result<()> {
+    pub(in crate::action) async fn mirror(&self, change: Change) -> Result<Vec<Drift>> {
         let name = self.copies.name();
         let found = self.indexes(&self.there, name).await?;
         if found.is_empty() && change != Change::Create {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let own = self.store.spec().collection();
+        let spec = self.store.spec();
+        let own = spec.collection();
         let mut own = expiring(&self.indexes(self.store.database(), own).await?);
+        // What the archive has are records, whose statistics stay in the collection.
+        let kept = spec.keep_stats().and(spec.expire_after());
         for index in &mut own {
-            // What the archive has are records, whose statistics stay in the collection.
-            let kept = self
-                .store
-                .spec()
-                .keep_stats()
-                .and(self.store.spec().expire_after());
             let limit = kept.map_or(limit_of(index), |kept| limit_of(index).min(kept.into()));
             let limit = limit.saturating_add(LONGER).min(LONGEST);
             index.insert(EXPIRE_AFTER, limit);
@@ -154,14 +169,19 @@ impl<'a> SetUp<'a> {
                  collection has no such index"
             )));
         }
-        let mut missing = vec![archive::key_index(self.store.spec()).definition()];
+        let mut missing = vec![archive::key_index(spec).definition()];
+        let mut longer = Vec::new();
         for index in own {
-            match same(&found, &index) {
-                None => missing.push(index),
-                Some(other) if limit_of(other) != limit_of(&index) => {
-                    self.set_limit(other, limit_of(&index)).await?;
-                }
-                Some(_) => {}
+            let Some(other) = same(&found, &index) else {
+                missing.push(index);
+                continue;
+            };
+            let (limit, found) = (limit_of(&index), limit_of(other));
+            // No index of the collection has this limit, so nobody has agreed to a shorter one.
+            if kept.is_some() && limit < found && change != Change::MirrorAll {
+                longer.push(self.longer(other, limit, found));
+            } else if limit != found {
+                self.set_limit(other, limit).await?;
             }
         }
         missing.retain(|index| same(&found, index).is_none());
@@ -171,10 +191,18 @@ impl<'a> SetUp<'a> {
             self.run(doc! { "createIndexes": name, "indexes": missing, "writeConcern": concern })
                 .await?;
         }
-        if change == Change::Mirror {
-            return Ok(());
+        if change != Change::Mirror {
+            self.date_copies().await?;
         }
-        self.date_copies().await
+        Ok(longer)
+    }
+
+    /// The limit of an index of the archive that keeps records for longer.
+    fn longer(&self, index: &Document, limit: i64, found: i64) -> Drift {
+        let name = index.get_str("name").unwrap_or_default();
+        let name = format!("{}.{name}", self.copies.namespace());
+        let seconds = |limit| u32::try_from(limit).unwrap_or(u32::MAX);
+        Drift::__expiry(name, seconds(limit), seconds(found))
     }
 
     /// Gives copies the date by which their buckets expire, if those have got it since they were archived.

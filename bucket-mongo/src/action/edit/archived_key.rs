@@ -1,12 +1,14 @@
 //! The removal of what an archive has of a key.
 
+use std::collections::HashSet;
+
 use bucket_core::{
-    DamagedBucket, Record,
-    archive::{copy_of, is_archived, is_elsewhere, references_of_key},
+    Record,
+    archive::{copy_of, is_archived, is_elsewhere, may_be_gone, references_of_key},
     read::ReadKey,
     seal::has_expired,
 };
-use mongodb::bson::{DateTime, oid::ObjectId};
+use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, cstr, oid::ObjectId};
 
 use super::editing::Editing;
 use crate::{Error, ErrorKind, Result};
@@ -18,7 +20,8 @@ pub(super) struct ArchivedKey {
         expect(dead_code, reason = "no handle has an archive then")
     )]
     copies: Vec<ObjectId>,
-    /// The number of the buckets: one that has lost its reference does not say which copy it is.
+    /// The number of the buckets: those that have lost their references, or are in the quarantine, do not say which copies
+    /// theirs are.
     #[cfg_attr(
         not(feature = "seal"),
         expect(dead_code, reason = "no handle has an archive then")
@@ -27,7 +30,7 @@ pub(super) struct ArchivedKey {
 }
 
 impl ArchivedKey {
-    /// Finds them. A repair may have moved a bucket that refers to one into the quarantine.
+    /// Finds them. A repair may have moved buckets that refer to some into the quarantine.
     ///
     /// # Errors
     ///
@@ -35,16 +38,16 @@ impl ArchivedKey {
     /// knows an archive.
     pub(super) async fn find<T: Record>(
         key: &T::Key,
-        in_quarantine: Option<DamagedBucket>,
+        in_quarantine: Vec<RawDocumentBuf>,
         editing: &mut Editing<'_, T>,
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
         let mut found = editing.read(plan).await?;
         found.retain(|stored| is_archived(T::SPEC, stored));
         let has_archive = editing.buckets.store().archived().is_some();
-        let first = found.first().map(|first| is_elsewhere(first));
-        if let Some(first) = first.or(in_quarantine).filter(|_| !has_archive) {
-            let kind = ErrorKind::Damaged(first);
+        let first = found.first().or(in_quarantine.first());
+        if let Some(first) = first.filter(|_| !has_archive) {
+            let kind = ErrorKind::Damaged(is_elsewhere(first));
             return Err(Error::new(kind, editing.context()));
         }
         let invalid = |message: &str, editing: &Editing<'_, T>| {
@@ -60,14 +63,20 @@ impl ArchivedKey {
             return invalid(message, editing);
         }
         let now = DateTime::now();
-        let lasting = found
+        found.retain(|stored| !has_expired(T::SPEC, stored, now));
+        let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
+        let copies = copies.collect();
+        let moved = in_quarantine
             .iter()
-            .filter(|stored| !has_expired(T::SPEC, stored, now));
-        let copies: Vec<_> = lasting.map(|stored| copy_of(T::SPEC, stored)).collect();
-        let buckets = copies.len();
+            .filter(|stored| !may_be_gone(T::SPEC, stored, now));
+        let buckets: HashSet<Vec<u8>> = found
+            .iter()
+            .chain(moved)
+            .map(|stored| id_of(stored))
+            .collect();
         let found = Self {
-            copies: copies.into_iter().flatten().collect(),
-            buckets,
+            copies,
+            buckets: buckets.len(),
         };
         #[cfg(feature = "seal")]
         if !found.are_there(key, editing).await? {
@@ -150,6 +159,15 @@ impl ArchivedKey {
     ) -> Result<u64> {
         Ok(0)
     }
+}
+
+/// The bytes of the id, with its type.
+fn id_of(stored: &RawDocument) -> Vec<u8> {
+    let mut id = RawDocumentBuf::new();
+    if let Ok(Some(of)) = stored.get("_id") {
+        id.append(cstr!("_id"), of);
+    }
+    id.into_bytes()
 }
 
 /// The archive of the handle.

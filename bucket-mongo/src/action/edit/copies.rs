@@ -2,11 +2,10 @@
 
 use bucket_core::{
     Record,
-    archive::is_elsewhere,
-    error::DamagedBucket,
     read::ReadLevel,
-    repair::{copies_of_key, copy_refers_to_archive, is_copy_of_key, remove_copies},
+    repair::{copied_archived, copies_of_key, is_copy_of_key, remove_copies},
 };
+use mongodb::bson::RawDocumentBuf;
 
 use super::editing::Editing;
 use crate::Result;
@@ -22,18 +21,18 @@ pub(super) struct Copies<'a, T: Record> {
 }
 
 impl<'a, T: Record> Copies<'a, T> {
-    /// Whether one of them refers to the archive: then it is all that knows of the copy there.
-    pub(super) async fn refers_to_archive(
+    /// The buckets among them whose items are in the archive: nothing else may know of the copies there.
+    pub(super) async fn archived(
         &self,
         editing: &mut Editing<'a, T>,
-    ) -> Result<Option<DamagedBucket>> {
+    ) -> Result<Vec<RawDocumentBuf>> {
         editing.goes_on_in(self.quarantine);
         let found = editing.read(copies_of_key::<T>(self.key)).await;
         editing.comes_back();
-        let mut referring = found?
-            .into_iter()
-            .filter(|copy| is_copy_of_key::<T>(copy, self.key) && copy_refers_to_archive(copy));
-        Ok(referring.next().map(|copy| is_elsewhere(&copy)))
+        let mut found = found?;
+        found.retain(|copy| is_copy_of_key::<T>(copy, self.key));
+        let archived = found.iter().filter_map(|copy| copied_archived(copy));
+        Ok(archived.map(ToOwned::to_owned).collect())
     }
 
     /// Removes them, and returns their number. The session of the edits reads only the quarantine from now on.

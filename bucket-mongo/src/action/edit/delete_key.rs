@@ -36,8 +36,8 @@ impl<T: Record> Buckets<T> {
     /// # Errors
     ///
     /// [`ErrorKind::Drift`] if the collection belongs to another model; [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself, or in a transaction if the handle has an
-    /// archive; the same if the archive does not have all copies that the key's buckets refer to, and
-    /// [`ErrorKind::Damaged`] if they refer to some and the handle has no archive, before anything is removed;
+    /// archive; the same if the archive does not have all copies that the key's buckets refer to, also those in the
+    /// quarantine, and [`ErrorKind::Damaged`] if they refer to some and the handle has no archive, before anything is removed;
     /// [`ErrorKind::OutcomeUnknown`] if some buckets may be removed and there was no reply before the deadline: call it
     /// again. [`ErrorKind::RemovedInPart`] if some of it was removed before the error that it names: call it again. So it
     /// is if the user may not read the quarantine or remove from it ([`is_unauthorized`](Error::is_unauthorized)): then
@@ -163,16 +163,11 @@ impl<T: Record> Erasure<T> {
         let archived = if self.without_copies {
             None
         } else {
-            let has_archive = editing.buckets.store().archived().is_some();
-            let in_quarantine = if has_archive {
-                Ok(None)
-            } else {
-                self.copies().refers_to_archive(editing).await
-            };
+            let in_quarantine = self.copies().archived(editing).await;
             // A quarantine that cannot be read keeps what it has, and the call ends with that error.
             let in_quarantine = in_quarantine.unwrap_or_else(|error| {
                 unread = Some(error);
-                None
+                Vec::new()
             });
             Some(ArchivedKey::find(&self.key, in_quarantine, editing).await?)
         };

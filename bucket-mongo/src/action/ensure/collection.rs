@@ -42,10 +42,13 @@ impl SetUp<'_> {
         let mut command = doc! { "create": self.store.spec().collection() };
         if let Some(compressor) = self.store.spec().compression() {
             let options = format!("block_compressor={compressor}");
+            let engine = doc! { "wiredTiger": { "configString": options } };
+            // The server does not compress indexes by itself, and a bucket has entries in several.
             command.insert(
-                "storageEngine",
-                doc! { "wiredTiger": { "configString": options } },
+                "indexOptionDefaults",
+                doc! { "storageEngine": engine.clone() },
             );
+            command.insert("storageEngine", engine);
         }
         let created = self.store.database().run_command(command).await;
         match created {

@@ -4,7 +4,7 @@ use bucket_mongo::{
     bson::{Document, doc},
     mongodb::{
         Database, IndexModel,
-        options::{TimeseriesGranularity, TimeseriesOptions},
+        options::{IndexOptionDefaults, TimeseriesGranularity, TimeseriesOptions},
     },
 };
 use example_kit::{Error, csv_input::Row};
@@ -21,9 +21,12 @@ pub(super) async fn store_flat(
     readings: &[Row<Reading>],
 ) -> Result<(), Error> {
     let zstd = doc! { "wiredTiger": { "configString": "block_compressor=zstd" } };
+    // Its indexes too, like those of the buckets.
+    let indexes = IndexOptionDefaults::builder().storage_engine(zstd.clone());
     database
         .create_collection(FLAT)
         .storage_engine(zstd)
+        .index_option_defaults(indexes.build())
         .await?;
     let index = doc! { "device_id": 1, "sensor_type": 1, "ts": 1 };
     let documents = readings.iter().map(|row| {

@@ -520,6 +520,14 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
             let error = erased.await.unwrap_err();
             assert!(error.is_archived(), "{damage}: {error}");
         }
+        // So it is for an archive that does not have it.
+        let elsewhere = database.collection::<Document>("elsewhere");
+        let wrong = Record::buckets(&database).with_archive(elsewhere);
+        let error = wrong.delete_key(Record::key_of("a")).await.unwrap_err();
+        assert!(error.to_string().contains("does not have all"), "{error}");
+        let moved = database.collection::<Document>("events_quarantine");
+        assert_eq!(moved.count_documents(doc! {}).await.unwrap(), 1, "{damage}");
+        assert_eq!(copies(&database).await, before, "{damage}");
         buckets.insert_many(&others).await.unwrap();
 
         // The way back, as the book says it.
@@ -535,6 +543,11 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
         buckets.insert_one(&back).await.unwrap();
         assert!(events.verify().await.unwrap().is_clean());
         assert_eq!(stored(&events, "a").await, expected, "{damage}");
+        let erased = events.delete_key(Record::key_of("a")).await;
+        let erased = erased.unwrap();
+        let archived = u64::try_from(before.len()).unwrap();
+        assert_eq!((erased.quarantined, erased.archived), (1, archived));
+        assert!(copies(&database).await.is_empty());
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an archive may be, and for how long it keeps what it has.
 
+use bucket_core::index::Drift;
 use bucket_mongo::mongodb::{
     Database,
     options::{Collation, TimeseriesOptions},
@@ -250,6 +251,96 @@ async fn the_archive_expires_an_hour_after_the_collection() {
     kept.ensure().change_expiry().await.unwrap();
     assert_eq!(limits(&database, "events").await, Vec::<u64>::new());
     assert_eq!(limits(&database, "archive").await, Vec::<u64>::new());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    capacity = 10,
+    seal_after = "1s",
+    expire_after = "7000d",
+    keep_stats = "9500d"
+)]
+struct OtherForm {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time, first, last)]
+    at: DateTime,
+}
+
+expiring! {
+    Long [expire_after = "9000d", keep_stats = "9500d"];
+    Short [expire_after = "8000d", keep_stats = "9500d"];
+}
+
+/// Where statistics are kept, the collection's own limit says nothing of the records'.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_the_archive_expire_earlier_only_where_a_call_says_so() {
+    let database = database().await;
+    let days = |days: u64| vec![days * 24 * 60 * 60 + 60 * 60];
+    let limit = async || limits(&database, "archive").await;
+    let events = Long::buckets(&database);
+    events.ensure().await.unwrap();
+    let records = (0..100).map(|number| Long {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.load(records).await;
+    events.seal().await.unwrap();
+    assert!(events.archive_to(archive(&database)).await.unwrap().buckets > 0);
+    assert_eq!(limit().await, days(9_000));
+
+    // Of another form.
+    let other = OtherForm::buckets(&database).with_archive(archive(&database));
+    let reports = [
+        other.ensure().await.unwrap(),
+        other.ensure().change_expiry().await.unwrap(),
+        other
+            .ensure()
+            .replace_indexes()
+            .change_expiry()
+            .await
+            .unwrap(),
+    ];
+    for report in reports {
+        let is_of_others = |it: &Drift| matches!(it, Drift::OtherModel { .. });
+        assert!(report.drift.iter().any(is_of_others), "{report}");
+    }
+    let error = other.archive_to(archive(&database)).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    assert_eq!(limit().await, days(9_000));
+
+    // Of the same form, with a shorter limit.
+    let shorter = Short::buckets(&database).with_archive(archive(&database));
+    let report = shorter.ensure().await.unwrap();
+    let [
+        Drift::Expiry {
+            name,
+            expected,
+            found,
+            ..
+        },
+    ] = report.drift.as_slice()
+    else {
+        panic!("{report}")
+    };
+    let seconds = |limit: u64| u32::try_from(days(limit)[0]).unwrap();
+    assert!(name.ends_with(".archive.bucket_expire"), "{name}");
+    assert_eq!(
+        (*expected, *found),
+        (Some(seconds(8_000)), Some(seconds(9_000)))
+    );
+    shorter.archive_to(archive(&database)).await.unwrap();
+    assert_eq!(limit().await, days(9_000));
+    let report = shorter.ensure().change_expiry().await.unwrap();
+    assert!(report.drift.is_empty(), "{report}");
+    assert_eq!(limit().await, days(8_000));
+    // A longer one removes nothing.
+    let longer = events.with_archive(archive(&database));
+    assert!(longer.ensure().await.unwrap().drift.is_empty());
+    assert_eq!(limit().await, days(9_000));
 }
 
 /// Somebody else's index, or a handle without the archive has changed the limit.

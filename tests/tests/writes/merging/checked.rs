@@ -71,6 +71,65 @@ async fn a_merged_bucket_that_comes_again_moves_into_the_quarantine() {
     sound(&readings).await;
 }
 
+/// What a dump from between two merges has: a merged bucket inside of that of today, and windows that were merged later. One
+/// of them had two parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_comes_again_beside_a_merged_bucket_is_found_at_once() {
+    let database = database().await;
+    let readings = stored_readings(&database, 120).await;
+    readings.seal().after(Duration::ZERO).await.unwrap();
+    // Late ones, which get a part of their own.
+    readings.load((0..6).map(|_| reading(1, 7 * 12))).await;
+    readings.seal().after(Duration::ZERO).await.unwrap();
+    let expected = all(&readings, 1).await;
+    let stored = readings.collection::<Document>();
+    let of_hours = |from: i64, to: i64| {
+        let hours = date(START + from * HOUR)..date(START + to * HOUR);
+        doc! { "bucket_start": { "$gte": hours.start, "$lt": hours.end } }
+    };
+    let take = async |filter: Document| {
+        let found = stored.find(filter.clone()).await.unwrap();
+        let found: Vec<Document> = found.try_collect().await.unwrap();
+        stored.delete_many(filter).await.unwrap();
+        found
+    };
+    let first = take(of_hours(0, 3)).await;
+    let last = take(of_hours(6, 10)).await;
+    assert_eq!((first.len(), last.len()), (3, 5));
+    let merge = async || {
+        let merge = readings.merge().settled(Duration::ZERO);
+        merge.await.unwrap().merged
+    };
+    assert_eq!(merge().await, 1);
+    let inner = take(doc! {}).await;
+    stored
+        .insert_many(first.iter().chain(&inner))
+        .await
+        .unwrap();
+    stored.insert_many(&last).await.unwrap();
+    assert_eq!(merge().await, 1);
+    assert_eq!(self::stored(&readings).await, 1);
+    assert_eq!(all(&readings, 1).await, expected);
+    // The windows without a merged one before them, or with it, or only that.
+    let dumps = [last.clone(), [inner.clone(), last].concat(), inner];
+    for dump in dumps {
+        stored.insert_many(&dump).await.unwrap();
+        let found = readings.verify().await.unwrap();
+        let harmful = found.findings.iter().filter(|it| it.is_harmful());
+        let kinds: Vec<ProblemKind> = harmful.map(|of| of.problem.kind()).collect();
+        assert_eq!(kinds, vec![ProblemKind::SamePlace; dump.len()], "{found}");
+        let repaired = readings.repair(&found).await.unwrap();
+        let number = u64::try_from(dump.len()).unwrap();
+        assert_eq!(
+            (repaired.quarantined, repaired.fine),
+            (number, 0),
+            "{repaired}"
+        );
+        assert_eq!(all(&readings, 1).await, expected);
+        sound(&readings).await;
+    }
+}
+
 /// What it meets first is in the middle of what was merged.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_that_goes_on_knows_what_was_merged_before() {
