@@ -390,6 +390,41 @@ async fn a_bucket_that_cannot_grow_is_closed_and_the_next_one_is_opened() {
     assert_eq!(documents(&database, "readings").await, []);
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "tagged",
+    items = "items",
+    capacity = 5,
+    numbered,
+    object_ids
+)]
+struct Tagged {
+    #[bucket(key)]
+    source: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+/// The ids of such buckets are the server's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_refuses_what_it_has_room_for_is_named_by_its_own_id() {
+    let (database, tagged) = set_up::<Tagged>().await;
+    let record = Tagged {
+        source: "a".to_owned(),
+        at: DateTime::from_millis(0),
+    };
+    tagged.insert_many(vec![record.clone(); 3]).await.unwrap();
+    let stored = database.collection::<Document>("tagged");
+    let fewer = doc! { "$set": { "count": 1 } };
+    stored.update_one(doc! {}, fewer).await.unwrap();
+    let id = stored.find_one(doc! {}).await.unwrap().unwrap();
+    let id = id.get_object_id("_id").unwrap().to_hex();
+    let report = tagged.insert_many(vec![record; 2]).await.unwrap();
+    let error = report.into_result().unwrap_err();
+    assert!(error.is_damaged(), "{error}");
+    assert!(error.to_string().contains(&id), "{id}: {error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_was_deleted_in_between_is_not_opened_again_in_its_middle() {
     let (database, events) = set_up::<Event>().await;

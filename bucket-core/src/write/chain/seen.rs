@@ -48,7 +48,7 @@ impl Chain {
         if self.refused.as_deref().is_some_and(should_have) {
             let message = format!("its count of {} does not fit its array", known.count);
             let damage = Damage::Refused { message };
-            return Err(DamagedBucket::new(format!("{:?}", known.id), damage));
+            return Err(DamagedBucket::new(printed_id(stored), damage));
         }
         if self.outgrown.as_ref() == Some(&known.id) && self.kind.passes_by() {
             if !self.kind.marks() {
