@@ -320,12 +320,12 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
         doc! { "$set": { "items.0.unknown": 1 } },
         doc! { "$set": { "items.0.text": 1 }, "$unset": { "items.0.unknown": 1 } },
     ];
-    let damaged = async |damage| {
+    let change = async |by| {
         let of_a = doc! { "product": "a" };
-        stored.update_one(of_a, damage).await.unwrap();
+        stored.update_one(of_a, by).await.unwrap();
     };
     for (version, damage) in (2..).zip(damages) {
-        damaged(damage).await;
+        change(damage).await;
         session.start_transaction().await.unwrap();
         let batch = [
             of("a", 0, version),
@@ -346,7 +346,7 @@ async fn each_record_of_a_transaction_gets_its_own_outcome() {
         }
     }
 
-    damaged(doc! { "$set": { "items.0.text": "" } }).await;
+    change(doc! { "$set": { "items.0.text": "" } }).await;
 
     // What ends it names each record with its own key.
     session.start_transaction().await.unwrap();
