@@ -7,7 +7,7 @@ use bucket_mongo::{
     bson::{Bson, DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, date, documents};
+use bucket_tests::{Load, database, date, documents};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -413,7 +413,7 @@ async fn a_bucket_that_refuses_what_it_has_room_for_is_named_by_its_own_id() {
         source: "a".to_owned(),
         at: DateTime::from_millis(0),
     };
-    tagged.insert_many(vec![record.clone(); 3]).await.unwrap();
+    tagged.load(vec![record.clone(); 3]).await;
     let stored = database.collection::<Document>("tagged");
     let fewer = doc! { "$set": { "count": 1 } };
     stored.update_one(doc! {}, fewer).await.unwrap();
