@@ -24,8 +24,8 @@ mod wanted;
 pub use self::{
     key::{copies_in, copies_of, copies_of_key, key_index},
     moving::{
-        Moving, archive, copy_of, full_size, is_archived, is_elsewhere, may_be_gone, restore,
-        without_reference,
+        Moving, archive, copy_of, full_size, is_archived, is_elsewhere, may_be_gone, move_of,
+        restore, without_reference,
     },
     scan::{archivable_buckets, archived_buckets, buckets, references_of_key},
     wanted::{InRow, Wanted},

@@ -1,13 +1,13 @@
 //! What a sealed bucket becomes in the archive, and what is left of it; and the way back.
 
-use bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
+use bson::{Bson, DateTime, RawDocument, RawDocumentBuf, cstr, oid::ObjectId};
 
 use crate::{
     bucket::{
         self, BucketRows,
         archived::{self, Instead},
         record::Record,
-        sealed::{SEALED, ends_of_sealed, packed, says_archived},
+        sealed::{ARCHIVED, SEALED, ends_of_sealed, packed, says_archived},
         wrong_field,
     },
     codec::raw::printed_id,
@@ -122,6 +122,20 @@ pub fn restore<T: Record>(
 #[must_use]
 pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
     says_archived(stored) || copy_of(spec, stored).is_some()
+}
+
+/// What tells one move of a bucket from others: its id, and when its items went into the archive. Each has a copy of its own.
+#[must_use]
+pub fn move_of(stored: &RawDocument) -> Vec<u8> {
+    let mut told = RawDocumentBuf::new();
+    if let Ok(Some(id)) = stored.get(ID) {
+        told.append(cstr!("id"), id);
+    }
+    let sealed = stored.get_document(SEALED).ok();
+    if let Some(Ok(Some(at))) = sealed.map(|sealed| sealed.get(ARCHIVED)) {
+        told.append(cstr!("at"), at);
+    }
+    told.into_bytes()
 }
 
 /// Whether all records of a bucket have expired, so that the archive may have removed its copy.

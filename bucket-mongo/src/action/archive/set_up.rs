@@ -144,12 +144,23 @@ impl<'a> SetUp<'a> {
         let spec = self.store.spec();
         let own = spec.collection();
         let mut own = expiring(&self.indexes(self.store.database(), own).await?);
-        // What the archive has are records, whose statistics stay in the collection.
-        let kept = spec.keep_stats().and(spec.expire_after());
+        // What the archive has are records, whose statistics stay in the collection. No index of the collection has the
+        // records' limit, so nobody has agreed to a shorter one.
+        let kept = spec.keep_stats().zip(spec.expire_after());
+        let needs_consent = kept.is_some() && change != Change::MirrorAll;
+        let mut shortest = Vec::new();
         for index in &mut own {
-            let limit = kept.map_or(limit_of(index), |kept| limit_of(index).min(kept.into()));
-            let limit = limit.saturating_add(LONGER).min(LONGEST);
-            index.insert(EXPIRE_AFTER, limit);
+            let of_collection = limit_of(index);
+            // It may still have the limit of another model.
+            let limit = match kept {
+                Some((kept, records)) if of_collection == i64::from(kept) => i64::from(records),
+                _ => of_collection,
+            };
+            shortest.push(longer_than(limit));
+            // Copies that nobody has limited so far.
+            let has_copies = needs_consent && !found.is_empty();
+            let limit = if has_copies { of_collection } else { limit };
+            index.insert(EXPIRE_AFTER, longer_than(limit));
         }
         for index in expiring(&found) {
             let keeps_all = limit_of(&index) == LONGEST && change != Change::MirrorAll;
@@ -171,17 +182,26 @@ impl<'a> SetUp<'a> {
         }
         let mut missing = vec![archive::key_index(spec).definition()];
         let mut longer = Vec::new();
-        for index in own {
-            let Some(other) = same(&found, &index) else {
-                missing.push(index);
-                continue;
+        for (mut index, shortest) in own.into_iter().zip(shortest) {
+            let limited = expiring(&found).into_iter();
+            let mut limited = limited.filter(|other| other.get("key") == index.get("key"));
+            let other = same(&found, &index).cloned();
+            let found = other.clone().or_else(|| limited.next());
+            let limit = match found.as_ref().map(limit_of) {
+                Some(found) if needs_consent => found.max(shortest),
+                Some(_) => shortest,
+                None => limit_of(&index),
             };
-            let (limit, found) = (limit_of(&index), limit_of(other));
-            // No index of the collection has this limit, so nobody has agreed to a shorter one.
-            if kept.is_some() && limit < found && change != Change::MirrorAll {
-                longer.push(self.longer(other, limit, found));
-            } else if limit != found {
-                self.set_limit(other, limit).await?;
+            if limit > shortest {
+                longer.push(self.longer(&index, shortest, limit));
+            }
+            match other {
+                None => {
+                    index.insert(EXPIRE_AFTER, limit);
+                    missing.push(index);
+                }
+                Some(other) if limit_of(&other) != limit => self.set_limit(&other, limit).await?,
+                Some(_) => {}
             }
         }
         missing.retain(|index| same(&found, index).is_none());
@@ -299,6 +319,11 @@ fn unfit(info: &Document) -> Option<String> {
         "one with the collation `{}`",
         locale.unwrap_or("?")
     ))
+}
+
+/// The limit of copies whose buckets have this one.
+fn longer_than(limit: i64) -> i64 {
+    limit.saturating_add(LONGER).min(LONGEST)
 }
 
 /// In seconds.

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use bucket_core::{
     Record,
-    archive::{copy_of, is_archived, is_elsewhere, may_be_gone, references_of_key},
+    archive::{copy_of, is_archived, is_elsewhere, may_be_gone, move_of, references_of_key},
     read::ReadKey,
     seal::has_expired,
 };
-use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, cstr, oid::ObjectId};
+use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
 
 use super::editing::Editing;
 use crate::{Error, ErrorKind, Result};
@@ -72,7 +72,7 @@ impl ArchivedKey {
         let buckets: HashSet<Vec<u8>> = found
             .iter()
             .chain(moved)
-            .map(|stored| id_of(stored))
+            .map(|stored| move_of(stored))
             .collect();
         let found = Self {
             copies,
@@ -159,15 +159,6 @@ impl ArchivedKey {
     ) -> Result<u64> {
         Ok(0)
     }
-}
-
-/// The bytes of the id, with its type.
-fn id_of(stored: &RawDocument) -> Vec<u8> {
-    let mut id = RawDocumentBuf::new();
-    if let Ok(Some(of)) = stored.get("_id") {
-        id.append(cstr!("_id"), of);
-    }
-    id.into_bytes()
 }
 
 /// The archive of the handle.

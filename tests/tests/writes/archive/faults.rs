@@ -551,6 +551,36 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
     }
 }
 
+/// It came back by hand, as the book says it, and was archived once more, elsewhere. What moved is all that knows of its first
+/// copy.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_knows_both_copies_of_a_bucket_that_came_back() {
+    let database = database().await;
+    let (events, _) = all_archived(&database).await;
+    let buckets = database.collection::<Document>("events");
+    let first = buckets.find_one(doc! {}).await.unwrap().unwrap();
+    let id = doc! { "_id": first.get("_id").unwrap() };
+    let lost = doc! { "$set": { "items": [] } };
+    buckets.update_one(id.clone(), lost).await.unwrap();
+    let here = events.clone().with_archive(archive(&database));
+    let report = here.repair(&here.verify().await.unwrap()).await.unwrap();
+    assert_eq!(report.quarantined, 1, "{report}");
+    let of_bucket = doc! { "_bucket.id": first.get("_id").unwrap() };
+    let copy = archive(&database).find_one(of_bucket).await.unwrap();
+    let mut back = first;
+    back.insert("items", copy.unwrap().get("items").unwrap());
+    back.get_document_mut("_sealed").unwrap().remove("archived");
+    buckets.insert_one(&back).await.unwrap();
+    events.restore_from(archive(&database)).await.unwrap();
+    assert_eq!(copies(&database).await.len(), 1);
+    let second = database.collection::<Document>("second");
+    events.archive_to(&second).await.unwrap();
+    let wrong = events.clone().with_archive(&second);
+    let error = wrong.delete_key(Record::key_of("a")).await.unwrap_err();
+    assert!(error.to_string().contains("does not have all"), "{error}");
+    assert_eq!(copies(&database).await.len(), 1);
+}
+
 /// `repair` cannot mend a bucket whose items are elsewhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn items_come_back_to_a_bucket_whatever_is_wrong_with_it() {

@@ -343,6 +343,86 @@ async fn records_of_the_archive_expire_earlier_only_where_a_call_says_so() {
     assert_eq!(limit().await, days(9_000));
 }
 
+macro_rules! kept_counted {
+    ($($name:ident $capacity:literal $days:literal)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(
+            collection = "events", items = "items", capacity = $capacity, seal_after = "1s", expire_after = $days,
+            keep_stats = "9500d"
+        )]
+        struct $name {
+            #[bucket(key)]
+            device: String,
+            #[bucket(time, first, last)]
+            at: DateTime,
+            number: i64,
+        }
+    )*};
+}
+
+kept_counted!(KeptWide 10 "9000d" KeptNarrow 5 "8000d");
+
+/// Its index is made anew then.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_capacity_brings_no_shorter_limit_to_the_archive() {
+    let database = database().await;
+    let days = |days: u64| vec![days * 24 * 60 * 60 + 60 * 60];
+    let events = KeptWide::buckets(&database);
+    events.ensure().await.unwrap();
+    let records = (0..45).map(|number| KeptWide {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.load(records).await;
+    events.seal().await.unwrap();
+    events.archive_to(archive(&database)).await.unwrap();
+    assert_eq!(limits(&database, "archive").await, days(9_000));
+    let narrow = KeptNarrow::buckets(&database).with_archive(archive(&database));
+    let report = narrow.ensure().replace_indexes().await.unwrap();
+    assert!(
+        report.to_string().contains(".archive.bucket_expire"),
+        "{report}"
+    );
+    assert_eq!(limits(&database, "archive").await, days(9_000));
+    narrow.ensure().change_expiry().await.unwrap();
+    assert_eq!(limits(&database, "archive").await, days(8_000));
+}
+
+/// Those of the collection have another one, which its own model has agreed to.
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_without_a_limit_get_that_of_the_collection() {
+    let database = database().await;
+    let events = Kept::buckets(&database);
+    events.ensure().await.unwrap();
+    let records = (0..100).map(|number| Kept {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.load(records).await;
+    events.seal().await.unwrap();
+    events.archive_to(archive(&database)).await.unwrap();
+    Old::buckets(&database)
+        .ensure()
+        .change_expiry()
+        .await
+        .unwrap();
+    let of_collection = vec![9_000 * 24 * 60 * 60 + 60 * 60];
+    let other = Short::buckets(&database);
+    for place in ["archive", "new"] {
+        let place = database.collection::<Document>(place);
+        let other = other.clone().with_archive(place.clone());
+        other.ensure().await.unwrap();
+        other.archive_to(&place).await.unwrap();
+        assert_eq!(limits(&database, place.name()).await, of_collection);
+    }
+    let other = other.with_archive(archive(&database));
+    other.ensure().change_expiry().await.unwrap();
+    let records = vec![8_000 * 24 * 60 * 60 + 60 * 60];
+    assert_eq!(limits(&database, "archive").await, records);
+}
+
 /// Somebody else's index, or a handle without the archive has changed the limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archive_that_would_remove_what_the_collection_keeps_is_refused() {
