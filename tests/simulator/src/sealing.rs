@@ -17,6 +17,10 @@ use crate::{
 /// the primary.
 const SEALER_REFUSALS: [i32; 4] = [121, STEPPED_DOWN, 10_107, 11_602];
 
+/// How long buckets have been sealed before they are merged, in milliseconds: longer than a look and the statement that relies on
+/// it are under way together (`MOST_UNDER_WAY` in `plan/sealers`). Real mergers wait for an hour.
+const SETTLED: i64 = 600;
+
 impl<T: Model> World<'_, T> {
     /// Seals a bucket, or gives it its rows back, if nobody changes it within this time.
     pub(crate) fn seal(&mut self, pick: usize, span: u64) {
@@ -64,10 +68,10 @@ impl<T: Model> World<'_, T> {
         self.ledger.disturbed.sealed = true;
     }
 
-    /// Merges what is sealed, if nobody changes it within this time.
+    /// Merges what has been sealed for long enough, if nobody changes it within this time.
     pub(crate) fn merge(&mut self, span: u64) {
         let now = DateTime::from_millis(self.clock());
-        let Some(due) = MergeDue::after(T::SPEC, 0, now) else {
+        let Some(due) = MergeDue::after(T::SPEC, SETTLED, now) else {
             return;
         };
         let stored = self.to_merge(&due);

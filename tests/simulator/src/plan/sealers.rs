@@ -11,6 +11,8 @@ const MERGES: usize = 40;
 const MERGED_FORMS: u64 = 2;
 /// The most milliseconds between the read and the statement.
 const LATE: u64 = 300;
+/// The most milliseconds by which a message of a history with mergers is late.
+const MOST_UNDER_WAY: u16 = 250;
 
 impl Plan {
     pub(super) fn add_sealers(&mut self, random: &mut Random) {
@@ -36,6 +38,11 @@ impl Plan {
             let delay = u16::try_from(random.below(LATE / 4)).unwrap_or_default();
             let fault = Fault::Merge(delay);
             self.faults.push(FaultPlan { at, fault });
+        }
+        for FaultPlan { fault, .. } in &mut self.faults {
+            if let Fault::Late(late) | Fault::SlowReply(late) = fault {
+                *late = (*late).min(MOST_UNDER_WAY);
+            }
         }
         self.faults.sort_by_key(|fault| fault.at);
     }
