@@ -5,6 +5,7 @@
 //! | which buckets are read | `scan` |
 //! | what a bucket and its copy become | `moving` |
 //! | the copies of a key, and the index that leads to them | `key` |
+//! | the files of an archive in an object store | `files` |
 //! | what a reader fetches from the archive, and puts into the rows | `wanted` |
 //!
 //! What an archived bucket is stored as: `bucket/archived.rs`. The bucket itself stays where it was, with its key, its
@@ -16,6 +17,7 @@
 //! which only the bucket's reference names. So whoever made a copy may remove it as long as no bucket refers to it, and no
 //! late command of another call meets it.
 
+pub mod files;
 mod key;
 mod moving;
 mod scan;
@@ -24,10 +26,10 @@ mod wanted;
 pub use self::{
     key::{copies_in, copies_of, copies_of_key, key_index},
     moving::{
-        Moving, archive, copy_of, full_size, is_archived, is_elsewhere, may_be_gone, move_of,
-        restore, without_reference,
+        LONGER, Moving, archive, copy_of, full_size, is_archived, is_elsewhere, may_be_gone,
+        move_of, restore, was_archived, without_reference,
     },
-    scan::{archivable_buckets, archived_buckets, buckets, references_of_key},
+    scan::{archivable_buckets, archived_buckets, buckets, references, references_of_key},
     wanted::{InRow, Wanted},
 };
 pub use crate::bucket::archived::BUCKET;

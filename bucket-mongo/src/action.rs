@@ -51,6 +51,8 @@ pub use bucket_core::{
 
 #[cfg(feature = "seal")]
 pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
+#[cfg(feature = "object-store")]
+pub use self::archive::{RemoveUnusedFiles, UnusedFiles};
 #[cfg(feature = "seal")]
 pub use self::seal::{
     ExpireRecords, Merge, MergeReport, Seal, SealReport, Sealer, SealerBuilder, SealerReport,

@@ -1,9 +1,22 @@
-//! The collection that archived items are in.
+//! The place that archived items are in.
+
+#[cfg(feature = "object-store")]
+mod files;
+
+#[cfg(feature = "object-store")]
+use std::sync::Arc;
 
 use bucket_core::BucketSpec;
-use mongodb::{Collection, Database, bson::RawDocumentBuf};
+use mongodb::{Collection, Database};
+#[cfg(feature = "object-store")]
+use object_store::{ObjectStore, path::Path};
 
-/// Where the items of old buckets are: a collection of the same database, of another one, or of another cluster.
+#[cfg(feature = "object-store")]
+pub(crate) use self::files::{Files, Found};
+use crate::read::Place;
+
+/// Where the items of old buckets are: a collection of the same database, of another one, or of another cluster; or files of an
+/// object store (`Archive::files`, feature `object-store`).
 ///
 /// From a [`Database`] it is the collection with the name of the model's, from a [`Collection`] that one. A collection needs
 /// an archive of its own.
@@ -22,21 +35,53 @@ use mongodb::{Collection, Database, bson::RawDocumentBuf};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Archive {
-    place: Place,
+    kind: Kind,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum Kind {
     Database(Database),
-    Collection(Collection<RawDocumentBuf>),
+    Place(Place),
 }
 
 impl Archive {
-    /// The collection for the copies of a model's buckets.
-    pub(crate) fn collection(&self, spec: &BucketSpec) -> Collection<RawDocumentBuf> {
-        match &self.place {
-            Place::Database(database) => crate::collection::collection(database, spec.collection()),
-            Place::Collection(collection) => collection.clone(),
+    /// Files of an object store, below this path: of Amazon S3, Google Cloud Storage, Azure, a local folder, or what else
+    /// implements [`object_store`]. Several collections may have the same path.
+    ///
+    /// A file has copies of the buckets of one key, and is about as large as they are together, at most 8 MiB and one bucket
+    /// more. See `bucket_core::archive::files` for the format.
+    ///
+    /// Files know no limit after which they go. So [`remove_unused_files`](crate::Buckets::remove_unused_files) has to be called now
+    /// and then.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use bucket_mongo::{Archive, object_store::memory::InMemory};
+    ///
+    /// let archive = Archive::files(Arc::new(InMemory::new()), "archive/2024");
+    /// # let _ = archive;
+    /// ```
+    #[cfg(feature = "object-store")]
+    #[must_use]
+    pub fn files(store: Arc<dyn ObjectStore>, path: impl Into<Path>) -> Self {
+        Place::Files(Files::new(store, path.into())).into()
+    }
+
+    /// The place for the copies of a model's buckets.
+    pub(crate) fn place(&self, spec: &BucketSpec) -> Place {
+        match &self.kind {
+            Kind::Database(database) => {
+                Place::Collection(crate::collection::collection(database, spec.collection()))
+            }
+            Kind::Place(place) => place.clone(),
+        }
+    }
+}
+
+impl From<Place> for Archive {
+    fn from(place: Place) -> Self {
+        Self {
+            kind: Kind::Place(place),
         }
     }
 }
@@ -44,7 +89,7 @@ impl Archive {
 impl From<Database> for Archive {
     fn from(database: Database) -> Self {
         Self {
-            place: Place::Database(database),
+            kind: Kind::Database(database),
         }
     }
 }
@@ -57,16 +102,12 @@ impl From<&Database> for Archive {
 
 impl<D: Send + Sync> From<Collection<D>> for Archive {
     fn from(collection: Collection<D>) -> Self {
-        Self {
-            place: Place::Collection(collection.clone_with_type()),
-        }
+        Place::Collection(collection.clone_with_type()).into()
     }
 }
 
 impl<D: Send + Sync> From<&Collection<D>> for Archive {
     fn from(collection: &Collection<D>) -> Self {
-        Self {
-            place: Place::Collection(collection.clone_with_type()),
-        }
+        Place::Collection(collection.clone_with_type()).into()
     }
 }

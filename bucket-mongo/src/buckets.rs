@@ -131,8 +131,7 @@ impl<T: Record> Buckets<T> {
     #[cfg(feature = "seal")]
     #[must_use]
     pub fn with_archive(mut self, archive: impl Into<Archive>) -> Self {
-        let copies = archive.into().collection(T::SPEC);
-        self.store.set_archive(copies);
+        self.store.set_archive(archive.into().place(T::SPEC));
         self
     }
 

@@ -77,6 +77,7 @@
 //! | `time-zones` | calendar steps in time zones, with the zone data compiled in | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
 //! | `seal` | sealed buckets: their items are columns, packed by `bucket-columns` | no |
+//! | `object-store` | archives in files of Amazon S3, Google Cloud, Azure or a folder, through the crate `object_store`; with it `seal` | no |
 //! | `metrics` | metrics of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
 //! | `rustls-tls`, `dns-resolver` | the driver's TLS by `rustls`, and `mongodb+srv://` addresses | yes |
@@ -125,7 +126,12 @@ pub use bucket_core::{
 };
 pub use bucket_derive::{AttributeValue, Attributed, BucketKey, Bucketed};
 pub use mongodb::{self, bson};
+#[cfg(feature = "object-store")]
+pub use object_store;
 
+#[cfg(feature = "object-store")]
+#[doc(inline)]
+pub use self::action::UnusedFiles;
 #[cfg(feature = "seal")]
 #[doc(inline)]
 pub use self::{

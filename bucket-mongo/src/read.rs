@@ -7,6 +7,7 @@ mod keys;
 mod opened;
 mod options;
 mod other_kind;
+mod place;
 mod request;
 mod rows;
 mod same_collection;
@@ -15,6 +16,8 @@ mod stream;
 mod terms;
 mod until_failed;
 
+#[cfg(feature = "seal")]
+pub(crate) use self::place::Place;
 pub(crate) use self::{
     ahead::{Ahead, Stored},
     archived::Archived,

@@ -3,8 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use bucket_core::BucketSpec;
-#[cfg(feature = "seal")]
-use mongodb::bson::RawDocumentBuf;
 use mongodb::{Collection, Database, bson::Document, options::WriteConcern};
 
 use crate::{
@@ -60,7 +58,7 @@ impl Store {
     }
 
     #[cfg(feature = "seal")]
-    pub(crate) fn set_archive(&mut self, copies: Collection<RawDocumentBuf>) {
+    pub(crate) fn set_archive(&mut self, copies: crate::read::Place) {
         self.archived = Some(Arc::new(Archived {
             spec: self.spec,
             copies,

@@ -7,7 +7,7 @@ use crate::{
         self, BucketRows,
         archived::{self, Instead},
         record::Record,
-        sealed::{ARCHIVED, SEALED, ends_of_sealed, packed, says_archived},
+        sealed::{ARCHIVED, SEALED, copied_at, ends_of_sealed, packed, says_archived},
         wrong_field,
     },
     codec::raw::printed_id,
@@ -32,7 +32,7 @@ pub struct Moving {
 
 /// A sealed bucket on its way into the archive; `None` if it is not sealed, or archived already. `id` is made anew for
 /// each attempt: nobody else knows the copy until the bucket refers to it. `of` is the name of the database and of the
-/// collection.
+/// collection. From `until` on, which is a time of the server, the statement changes nothing.
 ///
 /// # Errors
 ///
@@ -42,6 +42,7 @@ pub fn archive<T: Record>(
     id: ObjectId,
     of: &str,
     now: DateTime,
+    until: Option<DateTime>,
 ) -> Result<Option<Moving>, DamagedBucket> {
     let spec = T::SPEC;
     let damaged = |damage| DamagedBucket::new(printed_id(stored), damage);
@@ -67,6 +68,7 @@ pub fn archive<T: Record>(
         reference: &reference,
         ends,
         at: now,
+        until,
     };
     Ok(Some(Moving {
         copy: archived::copy(stored, id, of),
@@ -124,6 +126,12 @@ pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
     says_archived(stored) || copy_of(spec, stored).is_some()
 }
 
+/// Whether the records of a bucket were archived before they expired, so that the archive may have its copy still.
+#[must_use]
+pub fn was_archived(stored: &RawDocument) -> bool {
+    copied_at(stored).is_some()
+}
+
 /// What tells one move of a bucket from others: its id, and when its items went into the archive. Each has a copy of its own.
 #[must_use]
 pub fn move_of(stored: &RawDocument) -> Vec<u8> {
@@ -138,9 +146,14 @@ pub fn move_of(stored: &RawDocument) -> Vec<u8> {
     told.into_bytes()
 }
 
-/// Whether all records of a bucket have expired, so that the archive may have removed its copy.
+/// How much longer than the collection an archive keeps what expires, in seconds. Each server removes at its own pace, and a
+/// bucket must not outlive its copy.
+pub const LONGER: i64 = 3_600;
+
+/// Whether the records of a bucket have expired for so long that the archive may have removed its copy.
 #[must_use]
 pub fn may_be_gone(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> bool {
+    let now = DateTime::from_millis(now.timestamp_millis().saturating_sub(LONGER * 1_000));
     let date = stored.get_datetime(spec.age_field()).ok();
     let expired = spec.expired_before(now);
     date.zip(expired).is_some_and(|(date, until)| date <= until)

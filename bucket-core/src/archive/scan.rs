@@ -6,25 +6,27 @@ use crate::{
     bucket::{
         archived::size_of_reference,
         sealed::{
-            FIRST, LAST, SEALED, archived_path, expired_path, is_packed_filter, sealed_filter,
+            FIRST, LAST, SEALED, archived_path, copied_path, expired_path, is_packed_filter,
+            sealed_filter,
         },
     },
     check::ScanPlan,
     codec::raw::RawWriter,
     model::spec::{BucketSpec, ID, ID_INDEX},
     read::{FindPlan, ReadKey, ReadLevel, fields, find, younger},
-    seal::scan::scan,
+    seal::scan::{in_places, scan},
     time::range::TimeRange,
 };
 
 /// The sealed buckets of a key, or of all, that can hold records of the span, and whose last record is not after a
-/// time.
+/// time. Those of a key come one after the other if `by_key` says so: it reads the index entries of all buckets.
 #[must_use]
 pub fn archivable_buckets(
     spec: &BucketSpec,
     key: Option<&ReadKey>,
     range: TimeRange,
     until: DateTime,
+    by_key: bool,
 ) -> ScanPlan {
     let mut condition = within(spec, range);
     condition.insert(format!("{SEALED}.{LAST}"), {
@@ -35,7 +37,11 @@ pub fn archivable_buckets(
     for elsewhere in [archived_path(), expired_path()] {
         condition.insert(elsewhere, doc! { "$exists": false });
     }
-    scan(spec, key, range, &condition)
+    if by_key {
+        in_places(spec, key, range, &condition)
+    } else {
+        scan(spec, key, range, &condition)
+    }
 }
 
 /// The archived buckets of a key, or of all, that can hold records of the span, which have not expired at `now` if their
@@ -65,6 +71,19 @@ pub fn archived_buckets(
         condition.insert("$and", [younger]);
     }
     scan(spec, key, range, &condition)
+}
+
+/// The same of all keys and times: of each only what says whose it is, and where its items are.
+#[must_use]
+pub fn references(spec: &BucketSpec, now: DateTime) -> ScanPlan {
+    let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1 };
+    for key in spec.keys() {
+        projection.insert(key.path, 1);
+    }
+    ScanPlan {
+        projection,
+        ..archived_buckets(spec, None, TimeRange::ALL, now)
+    }
 }
 
 /// Sealed buckets with a record of the span, as they say themselves: not every form has other fields for that.
@@ -109,16 +128,18 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
     }
 }
 
-/// The archived buckets of the key: their ids and their references, and some that may be archived (`is_archived`).
+/// The archived buckets of the key: their ids and their references, those that were archived before their records have expired
+/// (`was_archived`), and some that may be archived (`is_archived`).
 #[must_use]
 pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key.elements());
-        let any = doc! { "$or": [says_archived(), may_refer(spec)] };
+        let copied = doc! { copied_path(): { "$exists": true } };
+        let any = doc! { "$or": [says_archived(), copied, may_refer(spec)] };
         fields(writer, &any);
     });
     FindPlan {
-        projection: doc! { ID: 1, spec.items(): 1, spec.age_field(): 1, archived_path(): 1 },
+        projection: doc! { ID: 1, spec.items(): 1, spec.age_field(): 1, archived_path(): 1, copied_path(): 1 },
         ..find(spec, filter)
     }
 }

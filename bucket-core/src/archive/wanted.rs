@@ -190,11 +190,18 @@ impl Wanted {
         self.found.values().any(is_gone)
     }
 
+    /// The ids of the copies in the archive.
+    #[must_use]
+    pub fn copy_ids(&self) -> Vec<ObjectId> {
+        let lacking = self.found.values().filter(|found| found.items.is_none());
+        lacking.map(|found| found.copy).collect()
+    }
+
     /// The filter for the copies in the archive.
     #[must_use]
     pub fn copies(&self) -> RawDocumentBuf {
-        let lacking = self.found.values().filter(|found| found.items.is_none());
-        in_ids(lacking.map(|found| (OBJECT_ID, found.copy.bytes().to_vec())))
+        let ids = self.copy_ids().into_iter();
+        in_ids(ids.map(|id| (OBJECT_ID, id.bytes().to_vec())))
     }
 
     /// The filter for the buckets whose items were not found in the archive. What was known of them is forgotten.

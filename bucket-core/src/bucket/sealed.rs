@@ -36,6 +36,9 @@ pub(crate) const ARCHIVED: &str = "archived";
 /// In it, if the records of the bucket have expired and its statistics are kept: since when its items are gone.
 pub(crate) const EXPIRED: &str = "expired";
 
+/// In it, if these items were in the archive: since when. Without the archive, nobody knows whether it has removed its copy.
+pub(crate) const COPIED: &str = "copied";
+
 /// In it, after an edit: its number and the places of the items that it has changed. A change stream shows it.
 pub(crate) const EDIT: &str = "edit";
 pub(crate) const PLACES: &str = "places";
@@ -177,6 +180,23 @@ pub(crate) fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime
 pub(crate) fn says_archived(stored: &RawDocument) -> bool {
     let sealed = stored.get_document(SEALED);
     sealed.is_ok_and(|sealed| !matches!(sealed.get(ARCHIVED), Ok(None)))
+}
+
+/// Since when the items of a bucket are in the archive.
+pub(crate) fn archived_at(stored: &RawDocument) -> Option<DateTime> {
+    let sealed = stored.get_document(SEALED).ok()?;
+    sealed.get_datetime(ARCHIVED).ok()
+}
+
+/// Since when an archive had a copy of the items, which are expired since.
+pub(crate) fn copied_at(stored: &RawDocument) -> Option<DateTime> {
+    let sealed = stored.get_document(SEALED).ok()?;
+    sealed.get_datetime(COPIED).ok()
+}
+
+/// The path of that time.
+pub(crate) fn copied_path() -> String {
+    format!("{SEALED}.{COPIED}")
 }
 
 /// The path of the time at which a bucket was archived.

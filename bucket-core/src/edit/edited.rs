@@ -18,6 +18,8 @@ pub struct Edited<T> {
     pub records: u64,
     /// Of a removal: the number of buckets that they were in.
     pub buckets: u64,
+    /// Of a removal from a merged bucket: the places of the buckets that it was made of, as references name them.
+    pub places: Vec<(u128, u128)>,
 }
 
 /// What a correction of a record has done.
@@ -82,6 +84,7 @@ impl<T> Edited<T> {
             corrected: Corrected::Nothing,
             records: u64::try_from(records).unwrap_or(u64::MAX),
             buckets: u64::from(records > 0),
+            places: Vec::new(),
         }
     }
 
@@ -90,6 +93,7 @@ impl<T> Edited<T> {
         self.corrected = other.corrected;
         self.records = self.records.saturating_add(other.records);
         self.buckets = self.buckets.saturating_add(other.buckets);
+        self.places.extend(other.places);
     }
 }
 

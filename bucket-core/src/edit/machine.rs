@@ -19,9 +19,9 @@ use super::{
 };
 use crate::{
     attribute::RecordFilter,
-    bucket::{BucketRows, record::Record},
+    bucket::{BucketRows, id::Place, merged::Origins, record::Record},
     error::{Damage, DamagedBucket},
-    model::limits::Limits,
+    model::{limits::Limits, spec::BucketSpec},
     read::{self, FindPlan, Live, ReadKey, ReadLevel},
     time::range::TimeRange,
     write::{Answer, Pauses, one_item},
@@ -316,7 +316,7 @@ impl<'a, T: Record> Edit<'a, T> {
     /// Whether it has removed something already: a removal of all of a key takes several statements.
     #[must_use]
     pub fn has_removed(&self) -> bool {
-        self.made.records > 0 && !self.is_dry
+        self.made.buckets > 0 && !self.is_dry
     }
 
     /// The result.
@@ -354,7 +354,11 @@ impl<'a, T: Record> Edit<'a, T> {
                 let inside = bucket.between(*range, filter.as_ref(), &live);
                 let inside = inside.map_err(damaged)?;
                 let indexes: Vec<usize> = inside.into_iter().map(|(index, _)| index).collect();
-                let makes = Edited::removed(indexes.len());
+                let places = places_of_merged(T::SPEC, stored);
+                let makes = Edited {
+                    places,
+                    ..Edited::removed(indexes.len())
+                };
                 if indexes.is_empty() || is_dry {
                     return Ok(Attempt::Nothing(makes));
                 }
@@ -506,6 +510,14 @@ fn record_of<T: Record>(
         Found::Changed => Err(EditFailure::Changed),
         Found::Removed | Found::Nothing => Ok(None),
     }
+}
+
+/// The places of the buckets that a merged bucket was made of, as references name them; none of another bucket.
+fn places_of_merged(spec: &BucketSpec, stored: &RawDocument) -> Vec<(u128, u128)> {
+    // Whatever is wrong with them, the bucket is read by itself.
+    let origins = Origins::read(spec, stored).ok().flatten();
+    let places = origins.iter().flat_map(Origins::places);
+    places.map(Place::in_reference).collect()
 }
 
 /// The rows of a bucket; `None` if its records have expired and are gone.

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     bucket::{ItemReader, id::Place, record::Record},
     codec::{
-        leb128::{pull, push, unzigzag, zigzag},
+        leb128::{pull, push, unzigzag},
         raw::Element,
     },
     model::spec::BucketSpec,
@@ -124,8 +124,9 @@ impl RecordRef {
         let version = if held.is_empty() { VERSION } else { WITH_HELD };
         let mut bytes = vec![version];
         bytes.extend_from_slice(&key);
-        push(&mut bytes, zigzag(place.time.into()));
-        push(&mut bytes, place.sequence.into());
+        let (time, sequence) = place.in_reference();
+        push(&mut bytes, time);
+        push(&mut bytes, sequence);
         push(&mut bytes, index.into());
         bytes.extend_from_slice(&content(item, held));
         let check = check(&bytes);

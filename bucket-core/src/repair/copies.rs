@@ -7,10 +7,10 @@ use crate::{
     bucket::{
         id, key_of,
         record::Record,
-        sealed::{archived_path, says_archived},
+        sealed::{SEALED, archived_path, says_archived},
     },
     codec::raw::{RawWriter, elements},
-    model::spec::{ID, ID_INDEX},
+    model::spec::{BucketSpec, ID, ID_INDEX},
     read::{FindPlan, ReadKey, ReadLevel, SIMPLE},
 };
 
@@ -30,14 +30,10 @@ const LAST: char = char::MAX;
 pub fn copies_of_key<T: Record>(key: &T::Key) -> FindPlan {
     let spec = T::SPEC;
     let read = ReadKey::of::<T>(key);
-    let first = doc! { COLLECTION: spec.collection() };
-    let after = doc! { COLLECTION: spec.collection(), ID_OF_DOCUMENT: Bson::MaxKey };
-    let of_collection = doc! { "$gte": first, "$lt": after };
-    let of_collection = RawDocumentBuf::try_from(&of_collection).unwrap_or_default();
     let fields = RawWriter::build(|writer| writer.elements(read.elements()));
     let prefix = id::prefix(spec, key);
     let filter = RawWriter::build(|writer| {
-        writer.document(ID, &of_collection);
+        writer.document(ID, &of_collection(spec));
         let any = writer.begin_array("$or");
         let by_fields = writer.begin_element(0);
         for field in elements(&fields).map_while(Result::ok) {
@@ -66,6 +62,42 @@ pub fn copies_of_key<T: Record>(key: &T::Key) -> FindPlan {
         hint: ID_INDEX.to_owned(),
         level: ReadLevel::Local,
     }
+}
+
+/// The read of all copies of a collection's buckets: of each only what says whose it is, and where its items are.
+#[must_use]
+pub fn copies_of_collection(spec: &BucketSpec) -> FindPlan {
+    let mut projection = doc! { ID: 1 };
+    let of_document = spec.keys().iter().map(|key| key.path);
+    let others = [ID, spec.age_field(), spec.items(), SEALED];
+    for path in of_document.chain(others) {
+        projection.insert(in_copy(path), 1);
+    }
+    FindPlan {
+        filter: RawWriter::build(|writer| {
+            writer.document(ID, &of_collection(spec));
+        }),
+        sort: doc! {},
+        skip: 0,
+        limit: 0,
+        projection,
+        hint: ID_INDEX.to_owned(),
+        level: ReadLevel::Local,
+    }
+}
+
+/// The bucket of a copy.
+#[must_use]
+pub fn copied(copy: &RawDocument) -> Option<&RawDocument> {
+    copied_document(copy)
+}
+
+/// The condition for the `_id` of a copy.
+fn of_collection(spec: &BucketSpec) -> RawDocumentBuf {
+    let first = doc! { COLLECTION: spec.collection() };
+    let after = doc! { COLLECTION: spec.collection(), ID_OF_DOCUMENT: Bson::MaxKey };
+    let of_collection = doc! { "$gte": first, "$lt": after };
+    RawDocumentBuf::try_from(&of_collection).unwrap_or_default()
 }
 
 fn in_copy(path: &str) -> String {

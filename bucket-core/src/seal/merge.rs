@@ -16,7 +16,7 @@ use crate::{
         merged::{MERGED, Origin, Origins},
         packed::{each_packed, pack},
         record::Record,
-        sealed::{AT, EDIT, EXPIRED, PACKED, SEALED, ends_of_sealed, packed},
+        sealed::{AT, COPIED, EDIT, EXPIRED, PACKED, SEALED, copied_at, ends_of_sealed, packed},
     },
     codec::raw::RawWriter,
     error::Damage,
@@ -245,8 +245,10 @@ impl Merged<'_> {
             let earliest = ends(|part| part.ends.0).min().unwrap_or(first.ends.0);
             let latest = ends(|part| part.ends.1).max().unwrap_or(first.ends.1);
             let since = if first.is_header() { EXPIRED } else { AT };
-            let at = Some((since, self.now));
-            write_packed(spec, self.packed, (earliest, latest), at, writer);
+            let copied = self.parts.iter();
+            let copied = copied.filter_map(|part| copied_at(part.stored)).max();
+            let since = [(since, Some(self.now)), (COPIED, copied)];
+            write_packed(spec, self.packed, (earliest, latest), &since, writer);
             // Between the length and the final NUL.
             let bytes = fields.as_bytes();
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());

@@ -66,7 +66,7 @@ pub(crate) fn scan(
 }
 
 /// The same in the order of their keys and places.
-pub(super) fn in_places(
+pub(crate) fn in_places(
     spec: &BucketSpec,
     key: Option<&ReadKey>,
     range: TimeRange,

@@ -7,7 +7,7 @@ use crate::{
         archived::EXPIRED_ITEMS,
         edits::EDITS,
         record::Record,
-        sealed::{ARCHIVED, AT, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
+        sealed::{ARCHIVED, AT, COPIED, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
     },
     codec::raw::{
         RawWriter, elements,
@@ -49,6 +49,8 @@ pub(crate) enum Change<'a> {
         reference: &'a [u8],
         ends: (DateTime, DateTime),
         at: DateTime,
+        /// From this time of the server on it changes nothing: the copy may be gone.
+        until: Option<DateTime>,
     },
     Restore {
         reference: &'a [u8],
@@ -60,6 +62,8 @@ pub(crate) enum Change<'a> {
         bytes: u64,
         ends: (DateTime, DateTime),
         at: DateTime,
+        /// Since when they are in the archive, if they are.
+        copied: Option<DateTime>,
     },
 }
 
@@ -162,8 +166,12 @@ impl Change<'_> {
                 writer.raw(ARRAY, "$eq", rows);
                 writer.end(same);
             }
-            Self::Unseal { packed, .. } | Self::Archive { packed, .. } => {
+            Self::Unseal { packed, .. } => writer.binary(spec.items(), PACKED, packed),
+            Self::Archive { packed, until, .. } => {
                 writer.binary(spec.items(), PACKED, packed);
+                if let Some(until) = until {
+                    write_until(*until, writer);
+                }
             }
             Self::Restore { reference, .. } => writer.binary(spec.items(), PACKED, reference),
             Self::Expire { .. } => {
@@ -178,16 +186,19 @@ impl Change<'_> {
         match self {
             Self::Seal {
                 packed, ends, at, ..
-            } => write_packed(spec, packed, *ends, at.map(|at| (AT, at)), writer),
-            Self::Restore { packed, ends, .. } => write_packed(spec, packed, *ends, None, writer),
+            } => write_packed(spec, packed, *ends, &[(AT, *at)], writer),
+            Self::Restore { packed, ends, .. } => write_packed(spec, packed, *ends, &[], writer),
             Self::Archive {
                 reference,
                 ends,
                 at,
                 ..
-            } => write_packed(spec, reference, *ends, Some((ARCHIVED, *at)), writer),
-            Self::Expire { ends, at, .. } => {
-                write_packed(spec, EXPIRED_ITEMS, *ends, Some((EXPIRED, *at)), writer);
+            } => write_packed(spec, reference, *ends, &[(ARCHIVED, Some(*at))], writer),
+            Self::Expire {
+                ends, at, copied, ..
+            } => {
+                let since = [(EXPIRED, Some(*at)), (COPIED, *copied)];
+                write_packed(spec, EXPIRED_ITEMS, *ends, &since, writer);
             }
             Self::Unseal { rows, .. } => {
                 writer.raw(ARRAY, spec.items(), rows);
@@ -214,20 +225,32 @@ impl Change<'_> {
     }
 }
 
+/// The condition for the server's time to be before this one.
+fn write_until(until: DateTime, writer: &mut RawWriter) {
+    let condition = writer.begin_document("$expr");
+    let before = writer.begin_array("$lt");
+    writer.string("0", "$$NOW");
+    writer.date("1", until.timestamp_millis());
+    writer.end(before);
+    writer.end(condition);
+}
+
 /// Packed items or a reference to them, and what a sealed bucket says of itself.
 pub(super) fn write_packed(
     spec: &BucketSpec,
     packed: &[u8],
     ends: (DateTime, DateTime),
-    since: Option<(&str, DateTime)>,
+    since: &[(&str, Option<DateTime>)],
     writer: &mut RawWriter,
 ) {
     writer.binary(spec.items(), PACKED, packed);
     let sealed = writer.begin_document(SEALED);
     writer.date(FIRST, ends.0.timestamp_millis());
     writer.date(LAST, ends.1.timestamp_millis());
-    if let Some((what, at)) = since {
-        writer.date(what, at.timestamp_millis());
+    for (what, at) in since {
+        if let Some(at) = at {
+            writer.date(what, at.timestamp_millis());
+        }
     }
     writer.end(sealed);
 }

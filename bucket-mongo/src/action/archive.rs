@@ -5,12 +5,15 @@
 //! | the walk over the buckets, and their statements | `moving` |
 //! | the documents of the archive | `copies` |
 //! | the indexes of the archive | `set_up` |
+//! | the files of an archive that no bucket refers to | `unused` |
 //! | the report | `archive_report` |
 
 mod archive_report;
 mod copies;
 mod moving;
 mod set_up;
+#[cfg(feature = "object-store")]
+mod unused;
 
 use std::{fmt, time::Duration};
 
@@ -20,6 +23,8 @@ use tracing::Instrument;
 
 pub use self::archive_report::ArchiveReport;
 use self::moving::{Asked, Moving, OnProgress, What};
+#[cfg(feature = "object-store")]
+pub use self::unused::{RemoveUnusedFiles, UnusedFiles};
 pub(super) use self::{
     copies::Copies,
     set_up::{Change, SetUp},
@@ -28,7 +33,8 @@ use super::ActionFuture;
 use crate::{Archive, Buckets, Result, trace, writer::Settings};
 
 impl<T: Record> Buckets<T> {
-    /// Moves the items of sealed buckets to another collection, which may be in another database or cluster.
+    /// Moves the items of sealed buckets to another collection, which may be in another database or cluster, or to files of an
+    /// object store.
     ///
     /// The buckets themselves stay, with their keys, spans, counts, aggregates and positions of sources: so statistics of
     /// whole buckets are answered without the archive, pages and tokens stay valid, and a record that is delivered again

@@ -215,9 +215,10 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             #[cfg(feature = "seal")]
             let context = Context::of_all::<T>("ensure");
             #[cfg(feature = "seal")]
-            let archive = store
-                .archived()
-                .map(|archived| ArchiveSetUp::new(store, &archived.copies, &context));
+            let archive = store.archived().and_then(|archived| {
+                let copies = archived.copies.collection()?;
+                Some(ArchiveSetUp::new(store, copies, &context))
+            });
             #[cfg(feature = "seal")]
             if let Some(archive) = &archive {
                 archive.check().await?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bucket_core::{
     DamagedBucket, IntoTimeRange, Record, Referenced, TimeRange, bucket,
-    read::{self, FindPlan},
+    read::{self, FindPlan, Live},
 };
 use futures_util::{TryStreamExt, stream};
 use mongodb::bson::{DateTime, RawDocument};
@@ -110,7 +110,7 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
         let context = Context::of_all::<T>("range_all_keys");
         let live = read::live(T::SPEC, DateTime::now());
         let range = self.range.and(live.range());
-        let plan = match self.plan(range, &context) {
+        let plan = match self.plan(&live, range, &context) {
             Ok(plan) => live.find_undated(T::SPEC, plan),
             Err(error) => return RecordStream::failed(error),
         };
@@ -144,6 +144,7 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
         RecordStream::plain(each(open, decode, failed))
     }
 
+    /// The longest span of a bucket that is not merged, in milliseconds.
     fn longest(&self, context: &Context) -> Result<i64> {
         let own = read::longest(T::SPEC, None)
             .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
@@ -155,7 +156,7 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
     }
 
     /// The find of what is shown of the range.
-    fn plan(&self, shown: TimeRange, context: &Context) -> Result<FindPlan> {
+    fn plan(&self, live: &Live, shown: TimeRange, context: &Context) -> Result<FindPlan> {
         let invalid = |message: &str| {
             let message = message.to_owned();
             Error::new(ErrorKind::InvalidArgument { message }, context)
@@ -163,7 +164,8 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
         if self.range.is_reversed() {
             return Err(invalid("the time range ends before it starts"));
         }
-        let plan = read::across_keys(T::SPEC, shown, self.longest(context)?);
+        let longest = live.longest(self.longest(context)?, shown);
+        let plan = read::across_keys(T::SPEC, shown, longest);
         plan.ok_or_else(|| {
             invalid(
                 "the buckets of the model have no windows: no index bounds the times of the records \

@@ -45,6 +45,8 @@ impl Error {
                 let message = message.to_owned();
                 return Self::new(ErrorKind::Overtaken { message }, context);
             }
+            #[cfg(feature = "object-store")]
+            ReadFault::Files(kind) => return Self::new(*kind, context),
             ReadFault::Stopped(driver) => {
                 let message = text(&driver);
                 return Self::with_driver(ErrorKind::TimedOut { message }, context, Some(driver));

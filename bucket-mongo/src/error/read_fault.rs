@@ -16,6 +16,9 @@ pub(crate) enum ReadFault {
     Drift(Box<Drift>),
     /// The items of an archived bucket were changed or removed before the read came to them.
     Overtaken(&'static str),
+    /// What an object store says.
+    #[cfg(feature = "object-store")]
+    Files(Box<crate::ErrorKind>),
 }
 
 impl ReadFault {
@@ -26,6 +29,8 @@ impl ReadFault {
             Self::Late => Error::custom("no reply came before the deadline"),
             Self::Drift(drift) => Error::custom(drift.to_string()),
             Self::Overtaken(message) => Error::custom(message),
+            #[cfg(feature = "object-store")]
+            Self::Files(kind) => Error::custom(kind.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ use mongodb::{
     options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria},
 };
 
-use super::{archived::Archived, opened::opened, terms::Terms};
+use super::{archived::Archived, opened::opened, place::Place, terms::Terms};
 use crate::{collection::simple_collation, error::ReadFault};
 
 /// How many rows are read at first before what they refer to is fetched together, and at most.
@@ -40,13 +40,12 @@ async fn find(archived: &Archived, wanted: &mut Wanted, terms: &Terms) -> Result
     let mut look = Look {
         spec,
         terms,
-        on_primary: false,
+        // Files do not lag.
+        on_primary: archived.copies.collection().is_none(),
     };
     for _ in 0..MOVES {
         loop {
-            let filter = wanted.copies();
-            let take = |copy: &RawDocument| wanted.take_copy(copy);
-            look.each(&archived.copies, filter, take).await?;
+            look.copies(&archived.copies, wanted).await?;
             if !wanted.lacks_any() {
                 return Ok(());
             }
@@ -74,6 +73,26 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Takes the copies that are there.
+    async fn copies(&self, place: &Place, wanted: &mut Wanted) -> Result<(), ReadFault> {
+        match place {
+            Place::Collection(collection) => {
+                let filter = wanted.copies();
+                let take = |copy: &RawDocument| wanted.take_copy(copy);
+                self.each(collection, filter, take).await
+            }
+            #[cfg(feature = "object-store")]
+            Place::Files(files) => {
+                self.terms.is_in_time()?;
+                let copies = self.terms.wait(files.copies(wanted.copy_ids())).await??;
+                for copy in copies {
+                    wanted.take_copy(&copy);
+                }
+                Ok(())
+            }
+        }
+    }
+
     async fn each(
         &self,
         collection: &Collection<RawDocumentBuf>,

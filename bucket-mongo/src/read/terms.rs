@@ -105,19 +105,27 @@ impl Terms {
         }
     }
 
+    /// Waits until the deadline and somewhat longer.
+    pub(super) async fn wait<R>(
+        &self,
+        done: impl Future<Output = R> + Send,
+    ) -> Result<R, ReadFault> {
+        match self.until() {
+            None => Ok(done.await),
+            Some(until) => {
+                let done = timeout_at(until + GRACE, done).await;
+                done.map_err(|_| ReadFault::Late)
+            }
+        }
+    }
+
     /// Waits for a command, or for more of what it found, until the deadline and somewhat longer, so that the
     /// server is the one to say that its time is over.
     pub(crate) async fn within<R>(
         &self,
         command: impl Future<Output = DriverResult<R>> + Send,
     ) -> Result<R, ReadFault> {
-        let done = match self.until() {
-            None => command.await,
-            Some(until) => timeout_at(until + GRACE, command)
-                .await
-                .map_err(|_| ReadFault::Late)?,
-        };
-        done.map_err(|error| {
+        self.wait(command).await?.map_err(|error| {
             if faults::has_run_out_of_time(&error) {
                 ReadFault::Stopped(error)
             } else {

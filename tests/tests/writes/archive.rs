@@ -3,6 +3,7 @@
 mod at_work;
 mod calls;
 mod faults;
+mod files;
 mod places;
 mod refused;
 mod storm;
@@ -69,6 +70,11 @@ macro_rules! models {
             #[tokio::test(flavor = "multi_thread")]
             async fn every_call_goes_on_as_before() {
                 super::calls::every_call_goes_on_as_before::<Record>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn every_call_goes_on_with_files_of_an_object_store() {
+                super::files::every_call_goes_on::<Record>().await;
             }
 
             #[tokio::test(flavor = "multi_thread")]

@@ -368,6 +368,39 @@ async fn a_stream_of_statistics_and_of_many_keys_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_merged_bucket_is_found_among_those_of_all_keys_wherever_it_begins_and_ends() {
+    let database = database().await;
+    let readings = Reading::buckets(&database);
+    readings.ensure().await.unwrap();
+    let of_keys = (0..3).flat_map(|sensor| (0..900).map(move |number| reading(sensor, number)));
+    readings.load(of_keys).await;
+    seal_and_merge(&readings).await;
+    for (from, to) in [(0, 24), (0, 1), (5, 6), (30, 50), (60, 75)] {
+        let span = date(START + from * HOUR)..date(START + to * HOUR);
+        let found = readings.range_all_keys(span).await.unwrap();
+        let number = usize::try_from((to - from) * 12 * 3).unwrap();
+        assert_eq!(found.len(), number, "{from}..{to}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_removal_from_a_merged_bucket_would_do_is_what_it_does() {
+    let database = database().await;
+    let readings = stored_readings(&database, 300).await;
+    seal_and_merge(&readings).await;
+    assert_eq!(stored(&readings).await, 1);
+    // Of several windows, and of all.
+    for (from, to, records) in [(2, 6, 48), (0, 25, 252)] {
+        let span = || date(START + from * HOUR)..date(START + to * HOUR);
+        let would = readings.delete_range(1, span()).dry_run().await.unwrap();
+        let made = readings.delete_range(1, span()).await.unwrap();
+        assert_eq!(would, made);
+        assert_eq!((made.records, made.buckets), (records, 1));
+    }
+    sound(&readings).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_sealed_lately_and_what_a_caller_reads_otherwise_stays() {
     let database = database().await;
     let readings = stored_readings(&database, 600).await;

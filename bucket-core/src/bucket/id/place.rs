@@ -2,7 +2,7 @@
 
 use bson::DateTime;
 
-use crate::model::spec::TimeUnit;
+use crate::{codec::leb128::zigzag, model::spec::TimeUnit};
 
 /// The position of a bucket among the buckets of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +14,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// What references say of it.
+    pub(crate) fn in_reference(self) -> (u128, u128) {
+        (zigzag(self.time.into()), self.sequence.into())
+    }
+
     /// The first possible position.
     pub(crate) const FIRST: Self = Self {
         time: i64::MIN,

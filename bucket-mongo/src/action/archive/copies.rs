@@ -1,72 +1,95 @@
-//! The documents of an archive.
+//! The copies of buckets that an archive has.
+//!
+//! | where they are | file |
+//! | --- | --- |
+//! | documents of a collection | `in_collection` |
+//! | files of an object store | `in_files` |
+
+mod in_collection;
+#[cfg(feature = "object-store")]
+mod in_files;
 
 use std::{collections::HashMap, time::Duration};
 
-use bucket_core::{Record, archive};
+#[cfg(feature = "object-store")]
+use bucket_core::archive::files::NewFile;
+use bucket_core::{
+    Record,
+    archive::{Moving, files::NewFiles},
+};
 use mongodb::{
-    Collection,
-    bson::{Document, RawDocumentBuf, doc, oid::ObjectId},
-    error::{Error as DriverError, ErrorKind as DriverKind},
-    options::{
-        CollectionOptions, InsertManyOptions, ReadConcern, ReadPreference, SelectionCriteria,
-    },
-};
-use tokio::time::timeout;
-
-use crate::{
-    Error, Result,
-    collection::simple_collation,
-    error::{Context, ReadFault},
-    write_concern::durable,
+    Database,
+    bson::{DateTime, RawDocument, RawDocumentBuf, Uuid, doc, oid::ObjectId},
 };
 
-/// The most ids of a command: they take 2 MB.
-const TOGETHER: usize = 100_000;
+use self::in_collection::InCollection;
+#[cfg(feature = "object-store")]
+pub(super) use self::in_files::InFiles;
+use crate::{Error, Result, error::Context, read::Place};
 
-/// The code of a taken `_id`.
-const TAKEN: i32 = 11_000;
+/// How long after a file has been begun a bucket may come to refer to it.
+const REFERS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
-/// The copies of buckets, as a majority of the archive's members has them.
-pub(in crate::action) struct Copies {
-    collection: Collection<RawDocumentBuf>,
-    /// The names of the database and of the collection that these belong to.
-    of: String,
-    /// The longest time for a command.
-    patience: Duration,
-    context: Context,
+/// The copies of a collection's buckets.
+pub(in crate::action) enum Copies {
+    InCollection(InCollection),
+    #[cfg(feature = "object-store")]
+    InFiles(InFiles),
+}
+
+/// Does the same with either.
+macro_rules! each {
+    ($of:expr, $copies:ident => $does:expr) => {
+        match $of {
+            Copies::InCollection($copies) => $does,
+            #[cfg(feature = "object-store")]
+            Copies::InFiles($copies) => $does,
+        }
+    };
 }
 
 impl Copies {
+    /// Those of buckets of the collection that `of` names, with its database; `patience` is the longest time for a command.
     pub(in crate::action) fn new(
-        archive: &Collection<RawDocumentBuf>,
+        place: &Place,
         of: String,
         patience: Duration,
         context: Context,
     ) -> Self {
-        let mut options = CollectionOptions::default();
-        options.selection_criteria =
-            Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
-        options.read_concern = Some(ReadConcern::majority());
-        options.write_concern = Some(durable());
-        let database = archive.client().database(&archive.namespace().db);
-        Self {
-            collection: database.collection_with_options(archive.name(), options),
-            of,
-            patience,
-            context,
+        match place {
+            Place::Collection(archive) => {
+                Self::InCollection(InCollection::new(archive, of, patience, context))
+            }
+            #[cfg(feature = "object-store")]
+            Place::Files(files) => {
+                Self::InFiles(InFiles::new(files.clone(), of, patience, context))
+            }
         }
     }
 
-    /// Inserts these. Their ids are new, so one that is taken was inserted by an earlier try of this call.
-    pub(super) async fn insert(&self, copies: impl Iterator<Item = &RawDocumentBuf>) -> Result<()> {
-        let mut options = InsertManyOptions::default();
-        options.ordered = Some(false);
-        let insert = self.collection.insert_many(copies).with_options(options);
-        let inserted = timeout(self.patience, insert.into_future()).await;
-        match inserted {
-            Ok(Err(error)) if !is_only_taken(&error) => Err(Error::read(error, &self.context)),
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
+    /// Whether they are together in files.
+    pub(super) fn are_files(&self) -> bool {
+        !matches!(self, Self::InCollection(_))
+    }
+
+    /// Begins with copies that are inserted together. `now` is the time of the server.
+    pub(super) fn begin(&self, of: &str, now: DateTime) -> NewCopies {
+        NewCopies {
+            files: self.are_files().then(|| NewFiles::new(of.to_owned(), now)),
+            begun: now,
+        }
+    }
+
+    /// Inserts the copies of these buckets, which are the new ones.
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(unused_variables, reason = "the copies are documents then")
+    )]
+    pub(super) async fn insert(&self, new: NewCopies, moving: &[Moving]) -> Result<()> {
+        match self {
+            Self::InCollection(copies) => copies.insert(moving.iter().map(|of| &of.copy)).await,
+            #[cfg(feature = "object-store")]
+            Self::InFiles(copies) => copies.insert(new.finish()).await,
         }
     }
 
@@ -75,86 +98,87 @@ impl Copies {
         &self,
         ids: impl Iterator<Item = ObjectId>,
     ) -> Result<HashMap<ObjectId, RawDocumentBuf>> {
-        let ids: Vec<ObjectId> = ids.collect();
-        let find = async {
-            let find = self.collection.find(doc! { "_id": { "$in": ids } });
-            let mut found = find.collation(simple_collation()).await?;
-            let mut copies = HashMap::new();
-            while found.advance().await? {
-                let copy = found.current().to_owned();
-                if let Ok(id) = copy.get_object_id("_id") {
-                    copies.insert(id, copy);
-                }
-            }
-            Ok::<_, DriverError>(copies)
-        };
-        match timeout(self.patience, find).await {
-            Ok(found) => found.map_err(|error| Error::read(error, &self.context)),
-            Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
-        }
+        each!(self, copies => copies.of(ids).await)
     }
 
     /// Whether all of these are there, as copies of buckets of the collection.
     pub(in crate::action) async fn are_there(&self, ids: &[ObjectId]) -> Result<bool> {
-        let mut found = 0;
-        for ids in ids.chunks(TOGETHER) {
-            found += self.count(archive::copies_of(ids, &self.of)).await?;
-        }
-        Ok(usize::try_from(found) == Ok(ids.len()))
+        each!(self, copies => copies.are_there(ids).await)
     }
 
-    /// Removes those of these that are copies of buckets of the collection. Returns their number.
+    /// Removes those of these that are copies of buckets of the collection, and that no bucket refers to. Files go as soon as that
+    /// is so of all of their copies.
+    pub(super) async fn remove_unneeded(&mut self, ids: &[ObjectId]) -> Result<()> {
+        match self {
+            Self::InCollection(copies) => copies.remove(ids).await.map(drop),
+            #[cfg(feature = "object-store")]
+            Self::InFiles(copies) => copies.remove_unneeded(ids).await,
+        }
+    }
+
+    /// Removes those of these that are copies of buckets of the collection, all of which are removed themselves. Returns
+    /// the number of copies.
     pub(in crate::action) async fn remove(&self, ids: &[ObjectId]) -> Result<u64> {
-        let mut removed = 0;
-        for ids in ids.chunks(TOGETHER) {
-            removed += self.delete(archive::copies_of(ids, &self.of)).await?;
-        }
-        Ok(removed)
+        each!(self, copies => copies.remove(ids).await)
     }
 
-    /// Removes the copies of a key's buckets in the collection.
+    /// Removes the copies of a key's buckets in the collection. Returns their number.
     pub(in crate::action) async fn remove_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
-        self.delete(archive::copies_of_key::<T>(key, &self.of))
-            .await
+        each!(self, copies => copies.remove_key::<T>(key).await)
     }
 
     /// Their number.
     pub(in crate::action) async fn count_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
-        self.count(archive::copies_of_key::<T>(key, &self.of)).await
-    }
-
-    async fn count(&self, filter: RawDocumentBuf) -> Result<u64> {
-        let count = self.collection.count_documents(self.filter(filter)?);
-        let count = count.collation(simple_collation());
-        match timeout(self.patience, count.into_future()).await {
-            Ok(counted) => counted.map_err(|error| Error::read(error, &self.context)),
-            Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
-        }
-    }
-
-    async fn delete(&self, filter: RawDocumentBuf) -> Result<u64> {
-        let delete = self.collection.delete_many(self.filter(filter)?);
-        let delete = delete.collation(simple_collation());
-        match timeout(self.patience, delete.into_future()).await {
-            Ok(Ok(deleted)) => Ok(deleted.deleted_count),
-            Ok(Err(error)) => Err(Error::read(error, &self.context)),
-            Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
-        }
-    }
-
-    fn filter(&self, filter: RawDocumentBuf) -> Result<Document> {
-        let filter = Document::try_from(filter);
-        filter.map_err(|error| Error::read(DriverError::from(error), &self.context))
+        each!(self, copies => copies.count_key::<T>(key).await)
     }
 }
 
-/// Whether only taken ids are wrong.
-fn is_only_taken(error: &DriverError) -> bool {
-    match &*error.kind {
-        DriverKind::InsertMany(failed) => {
-            let writes = failed.write_errors.iter().flatten();
-            failed.write_concern_error.is_none() && writes.into_iter().all(|of| of.code == TAKEN)
+/// Copies that are to be inserted together.
+pub(super) struct NewCopies {
+    /// None if each copy is a document of a collection.
+    files: Option<NewFiles>,
+    begun: DateTime,
+}
+
+impl NewCopies {
+    /// The id for the copy of a bucket, which is the next one that is added. A bucket whose key cannot be read gets none.
+    pub(super) fn id_of<T: Record>(&mut self, stored: &RawDocument) -> ObjectId {
+        match &mut self.files {
+            None => ObjectId::new(),
+            Some(files) => files.id_of::<T>(stored, random).unwrap_or_default(),
         }
-        _ => false,
     }
+
+    pub(super) fn add(&mut self, copy: &RawDocument) {
+        if let Some(files) = &mut self.files {
+            files.add(copy);
+        }
+    }
+
+    /// Until when buckets may come to refer to them; none if only those remove them that know them.
+    pub(super) fn until(&self) -> Option<DateTime> {
+        let within = i64::try_from(REFERS_WITHIN.as_millis()).unwrap_or(i64::MAX);
+        let until = self.begun.timestamp_millis().saturating_add(within);
+        self.files.as_ref().map(|_| DateTime::from_millis(until))
+    }
+
+    #[cfg(feature = "object-store")]
+    fn finish(self) -> Vec<NewFile> {
+        self.files.map(NewFiles::finish).unwrap_or_default()
+    }
+}
+
+/// The part of a file's name that no other file has.
+fn random() -> [u8; 6] {
+    let uuid = Uuid::new().bytes();
+    // The version comes after these.
+    [uuid[0], uuid[1], uuid[2], uuid[3], uuid[4], uuid[5]]
+}
+
+/// The time of the primary.
+pub(super) async fn server_time(database: &Database, context: &Context) -> Result<DateTime> {
+    let hello = database.run_command(doc! { "hello": 1 }).await;
+    let hello = hello.map_err(|error| Error::read(error, context))?;
+    let now = hello.get_datetime("localTime");
+    Ok(now.map_or_else(|_| DateTime::now(), |now| *now))
 }

@@ -12,7 +12,10 @@ use bucket_core::{
 use mongodb::bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ArchiveReport, Change, Copies, SetUp};
+use super::{
+    ArchiveReport, Change, Copies, SetUp,
+    copies::{NewCopies, server_time},
+};
 use crate::{
     Archive, Buckets, Error, ErrorKind, Result,
     action::{
@@ -94,7 +97,7 @@ impl<'a, T: Record> Moving<'a, T> {
         let deadline = asked.settings.deadline;
         Self {
             copies: Copies::new(
-                &asked.archive.collection(T::SPEC),
+                &asked.archive.place(T::SPEC),
                 store.namespace(),
                 deadline.map_or(patience, |deadline| deadline.min(patience)),
                 context.clone(),
@@ -220,8 +223,11 @@ impl<'a, T: Record> Moving<'a, T> {
         if let What::Restore = self.asked.what {
             return Ok(());
         }
-        let copies = self.asked.archive.collection(T::SPEC);
-        let archive = SetUp::new(buckets.store(), &copies, &self.context);
+        let place = self.asked.archive.place(T::SPEC);
+        let Some(copies) = place.collection() else {
+            return Ok(());
+        };
+        let archive = SetUp::new(buckets.store(), copies, &self.context);
         self.in_time(archive.check()).await?;
         if self.asked.is_dry {
             return Ok(());
@@ -254,7 +260,9 @@ impl<'a, T: Record> Moving<'a, T> {
                 let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
                 let until = DateTime::now().timestamp_millis().saturating_sub(age);
                 let until = DateTime::from_millis(until);
-                archive::archivable_buckets(T::SPEC, key.as_ref(), *range, until)
+                // A file has buckets of one key.
+                let by_key = self.copies.are_files();
+                archive::archivable_buckets(T::SPEC, key.as_ref(), *range, until, by_key)
             }
             What::Restore => {
                 archive::archived_buckets(T::SPEC, key.as_ref(), *range, DateTime::now())
@@ -286,9 +294,15 @@ impl<'a, T: Record> Moving<'a, T> {
     /// Moves the items of these into the archive.
     async fn archive(&mut self, found: &[RawDocumentBuf]) -> Result<()> {
         let mut moving = Vec::with_capacity(found.len());
+        let mut new = self.begin().await?;
         for stored in found {
-            match archive::archive::<T>(stored, ObjectId::new(), &self.of, DateTime::now()) {
-                Ok(of) => moving.extend(of),
+            let id = new.id_of::<T>(stored);
+            match archive::archive::<T>(stored, id, &self.of, DateTime::now(), new.until()) {
+                Ok(Some(of)) => {
+                    new.add(&of.copy);
+                    moving.push(of);
+                }
+                Ok(None) => {}
                 Err(damage) => self.report.damaged(damage),
             }
         }
@@ -301,7 +315,7 @@ impl<'a, T: Record> Moving<'a, T> {
             return Ok(());
         }
         self.unneeded.extend(moving.iter().map(|of| of.id));
-        self.copies.insert(moving.iter().map(|of| &of.copy)).await?;
+        self.copies.insert(new, &moving).await?;
         let copies = self.copies.of(moving.iter().map(|of| of.id)).await?;
         let (same, others): (Vec<Copied>, Vec<Copied>) = moving
             .into_iter()
@@ -330,6 +344,13 @@ impl<'a, T: Record> Moving<'a, T> {
             ErrorKind::InvalidArgument { message },
             &self.context,
         ))
+    }
+
+    /// Begins with copies that are inserted together.
+    async fn begin(&self) -> Result<NewCopies> {
+        let database = self.asked.buckets.store().database();
+        let now = self.in_time(server_time(database, &self.context)).await?;
+        Ok(self.copies.begin(&self.of, now))
     }
 
     /// Moves the items of these back.
@@ -395,7 +416,7 @@ impl<'a, T: Record> Moving<'a, T> {
     }
 
     async fn remove_unneeded(&mut self) -> Result<()> {
-        self.copies.remove(&self.unneeded).await?;
+        self.copies.remove_unneeded(&self.unneeded).await?;
         self.unneeded.clear();
         Ok(())
     }

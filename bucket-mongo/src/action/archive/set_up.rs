@@ -21,9 +21,6 @@ use crate::{
 
 /// The option that makes the server remove documents.
 const EXPIRE_AFTER: &str = "expireAfterSeconds";
-/// How much longer than the collection the archive keeps what expires, in seconds. Each server removes at its own pace, and
-/// a bucket must not outlive its copy.
-const LONGER: i64 = 3_600;
 /// The longest limit that the server takes, in seconds: 68 years.
 const LONGEST: i64 = i32::MAX as i64;
 /// What the server answers if there is no such collection.
@@ -323,7 +320,7 @@ fn unfit(info: &Document) -> Option<String> {
 
 /// The limit of copies whose buckets have this one.
 fn longer_than(limit: i64) -> i64 {
-    limit.saturating_add(LONGER).min(LONGEST)
+    limit.saturating_add(archive::LONGER).min(LONGEST)
 }
 
 /// In seconds.

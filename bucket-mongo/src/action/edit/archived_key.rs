@@ -4,66 +4,90 @@ use std::collections::HashSet;
 
 use bucket_core::{
     Record,
-    archive::{copy_of, is_archived, is_elsewhere, may_be_gone, move_of, references_of_key},
+    archive::{
+        copy_of, is_archived, is_elsewhere, may_be_gone, move_of, references_of_key, was_archived,
+    },
     read::ReadKey,
-    seal::has_expired,
 };
 use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
 
-use super::editing::Editing;
+use super::{copies::Copies, editing::Editing};
 use crate::{Error, ErrorKind, Result};
 
 /// The copies that the buckets of a key refer to.
+#[derive(PartialEq)]
 pub(super) struct ArchivedKey {
     #[cfg_attr(
         not(feature = "seal"),
         expect(dead_code, reason = "no handle has an archive then")
     )]
     copies: Vec<ObjectId>,
-    /// The number of the buckets: those that have lost their references, or are in the quarantine, do not say which copies
+    /// What tells the buckets apart: those that have lost their references, or are in the quarantine, do not say which copies
     /// theirs are.
     #[cfg_attr(
         not(feature = "seal"),
         expect(dead_code, reason = "no handle has an archive then")
     )]
-    buckets: usize,
+    buckets: HashSet<Vec<u8>>,
 }
 
 impl ArchivedKey {
-    /// Finds them. A repair may have moved buckets that refer to some into the quarantine.
+    /// Finds them. A repair may have moved buckets that refer to some into the quarantine; why that cannot be read comes with
+    /// them.
     ///
     /// # Errors
     ///
     /// If there are some, and the handle does not know the archive, or that does not have them all; in a transaction, if it
     /// knows an archive.
-    pub(super) async fn find<T: Record>(
+    pub(super) async fn find<'a, T: Record>(
+        quarantine: Copies<'a, T>,
+        editing: &mut Editing<'a, T>,
+    ) -> Result<(Self, Option<Error>)> {
+        #[cfg(feature = "seal")]
+        let mut before = None;
+        loop {
+            let (in_quarantine, unread) = match quarantine.archived(editing).await {
+                Ok(found) => (found, None),
+                Err(error) => (Vec::new(), Some(error)),
+            };
+            let found = Self::look(quarantine.key, in_quarantine, editing).await?;
+            #[cfg(feature = "seal")]
+            if !found.are_there(quarantine.key, editing).await? {
+                // Another erasure removes a copy after the bucket that refers to it.
+                if before.as_ref() != Some(&found) {
+                    before = Some(found);
+                    continue;
+                }
+                let message = "the archive does not have all copies that the key's buckets refer to, or has them of another \
+                               collection: give the handle the archive that has them, or call `without_copies()`, which leaves \
+                               them where they are";
+                return Err(invalid(message, editing));
+            }
+            return Ok((found, unread));
+        }
+    }
+
+    async fn look<T: Record>(
         key: &T::Key,
         in_quarantine: Vec<RawDocumentBuf>,
         editing: &mut Editing<'_, T>,
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
         let mut found = editing.read(plan).await?;
-        found.retain(|stored| is_archived(T::SPEC, stored));
+        found.retain(|stored| is_archived(T::SPEC, stored) || was_archived(stored));
         let has_archive = editing.buckets.store().archived().is_some();
         let first = found.first().or(in_quarantine.first());
         if let Some(first) = first.filter(|_| !has_archive) {
             let kind = ErrorKind::Damaged(is_elsewhere(first));
             return Err(Error::new(kind, editing.context()));
         }
-        let invalid = |message: &str, editing: &Editing<'_, T>| {
-            let message = message.to_owned();
-            Err(Error::new(
-                ErrorKind::InvalidArgument { message },
-                editing.context(),
-            ))
-        };
         if has_archive && editing.is_in_transaction().await? {
             let message =
                 "a transaction does not reach the archive: call `delete_key` outside of it";
-            return invalid(message, editing);
+            return Err(invalid(message, editing));
         }
         let now = DateTime::now();
-        found.retain(|stored| !has_expired(T::SPEC, stored, now));
+        found.retain(|stored| !was_archived(stored) && !may_be_gone(T::SPEC, stored, now));
         let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
         let copies = copies.collect();
         let moved = in_quarantine
@@ -74,18 +98,7 @@ impl ArchivedKey {
             .chain(moved)
             .map(|stored| move_of(stored))
             .collect();
-        let found = Self {
-            copies,
-            buckets: buckets.len(),
-        };
-        #[cfg(feature = "seal")]
-        if !found.are_there(key, editing).await? {
-            let message = "the archive does not have all copies that the key's buckets refer to, or has them of another \
-                           collection: give the handle the archive that has them, or call `without_copies()`, which leaves \
-                           them where they are";
-            return invalid(message, editing);
-        }
-        Ok(found)
+        Ok(Self { copies, buckets })
     }
 
     #[cfg(feature = "seal")]
@@ -101,11 +114,11 @@ impl ArchivedKey {
             if !copies.are_there(&self.copies).await? {
                 return Ok(false);
             }
-            if self.copies.len() == self.buckets {
+            if self.copies.len() == self.buckets.len() {
                 return Ok(true);
             }
             let of_key = copies.count_key::<T>(key).await?;
-            Ok(usize::try_from(of_key).is_ok_and(|of_key| of_key >= self.buckets))
+            Ok(usize::try_from(of_key).is_ok_and(|of_key| of_key >= self.buckets.len()))
         };
         loop {
             match there().await {
@@ -115,12 +128,12 @@ impl ArchivedKey {
         }
     }
 
-    /// Removes them, and those of the key that no bucket refers to. Returns the number of copies.
+    /// Removes them, and unless buckets are left, those of the key that none of these refers to. Returns the number of copies.
     #[cfg(feature = "seal")]
     pub(super) async fn remove<T: Record>(
         self,
         key: &T::Key,
-        is_dry: bool,
+        (is_dry, are_left): (bool, bool),
         editing: &mut Editing<'_, T>,
     ) -> Result<u64> {
         let Some(copies) = copies(editing) else {
@@ -139,7 +152,7 @@ impl ArchivedKey {
             match more {
                 Ok(more) => {
                     removed += editing.removed(more);
-                    if of_ids {
+                    if of_ids || are_left {
                         return Ok(removed);
                     }
                     of_ids = true;
@@ -154,11 +167,16 @@ impl ArchivedKey {
     pub(super) async fn remove<T: Record>(
         self,
         _: &T::Key,
-        _: bool,
+        _: (bool, bool),
         _: &mut Editing<'_, T>,
     ) -> Result<u64> {
         Ok(0)
     }
+}
+
+fn invalid<T: Record>(message: &str, editing: &Editing<'_, T>) -> Error {
+    let message = message.to_owned();
+    Error::new(ErrorKind::InvalidArgument { message }, editing.context())
 }
 
 /// The archive of the handle.

@@ -159,34 +159,32 @@ impl<T: Record> Erasure<T> {
 
     async fn run<'a>(&'a self, editing: &mut Editing<'a, T>) -> Result<Removed> {
         editing.check_collection().await?;
-        let mut unread = None;
-        let archived = if self.without_copies {
-            None
+        let (archived, unread) = if self.without_copies {
+            (None, None)
         } else {
-            let in_quarantine = self.copies().archived(editing).await;
-            // A quarantine that cannot be read keeps what it has, and the call ends with that error.
-            let in_quarantine = in_quarantine.unwrap_or_else(|error| {
-                unread = Some(error);
-                Vec::new()
-            });
-            Some(ArchivedKey::find(&self.key, in_quarantine, editing).await?)
+            let (archived, unread) = ArchivedKey::find(self.copies(), editing).await?;
+            (Some(archived), unread)
         };
         let edit = Edit::delete_key(self.key.clone());
         let edited = editing.run(edit, self.is_dry).await?;
         let (records, buckets) = (edited.records, edited.buckets);
-        // After the collection, which says where the copies are.
+        // After the collection: a repair copies a bucket before it removes it.
+        let quarantined = match unread {
+            None => self.copies().run(editing).await?,
+            Some(_) => 0,
+        };
+        // After all that says where the copies are: whoever is interrupted before finds them again.
         let archived = match archived {
             None => 0,
             Some(archived) => {
-                let removed = archived.remove(&self.key, self.is_dry, editing);
-                removed.await?
+                let how = (self.is_dry, unread.is_some());
+                archived.remove(&self.key, how, editing).await?
             }
         };
-        // After the collection: a repair copies a bucket before it removes it.
+        // What cannot be read keeps what it has, and its copies.
         if let Some(error) = unread {
             return Err(error);
         }
-        let quarantined = self.copies().run(editing).await?;
         tracing::debug!(target: trace::WRITE, records, buckets, quarantined, archived, "delete_key");
         Ok(Removed {
             records,

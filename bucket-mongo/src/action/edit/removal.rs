@@ -38,7 +38,12 @@ impl<T: Record> Removal<T> {
                 Err(error) => editing.passes(error).await?,
             }
         };
-        for which in found {
+        let mut done = HashSet::new();
+        for (place, which) in found {
+            // An edit takes all of a merged bucket.
+            if place.is_some_and(|place| done.contains(&place)) {
+                continue;
+            }
             let mut edit = Edit::delete_some(self.key.clone(), &which, self.range, filter.clone());
             if self.forgets_ids {
                 edit = edit.forget_ids();
@@ -46,6 +51,7 @@ impl<T: Record> Removal<T> {
             let edited = editing.run(edit, self.is_dry).await?;
             removed.records += edited.records;
             removed.buckets += edited.buckets;
+            done.extend(edited.places);
         }
         let operation = self.operation;
         let Removed {
@@ -55,8 +61,11 @@ impl<T: Record> Removal<T> {
         Ok(removed)
     }
 
-    /// One record of each bucket with such records.
-    async fn found(&self, editing: &mut Editing<'_, T>) -> Result<Vec<Which>> {
+    /// One record of each bucket with such records, or of each bucket that a merged one was made of; and its place.
+    async fn found(
+        &self,
+        editing: &mut Editing<'_, T>,
+    ) -> Result<Vec<(Option<(u128, u128)>, Which)>> {
         let mut request = self.request(editing);
         let store = editing.buckets.store();
         let database = store.database();
@@ -99,8 +108,9 @@ impl<T: Record> Removal<T> {
         let (mut found, mut places) = (Vec::new(), HashSet::new());
         while let Some(read) = records.try_next().await? {
             // Records of several parts of a window alternate.
-            if places.insert(read.reference.bucket()) {
-                found.push(Which::from(read.reference));
+            let place = read.reference.bucket();
+            if places.insert(place) {
+                found.push((place, Which::from(read.reference)));
             }
         }
         Ok(found)

@@ -551,6 +551,74 @@ async fn a_bucket_that_lost_its_reference_moves_as_it_is() {
     }
 }
 
+/// What the quarantine has, and what it knows of, stays until the quarantine can be read and cleared.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_that_a_fault_ends_goes_on_when_it_is_called_again() {
+    for command in ["find", "delete"] {
+        let (server, database) = archiver().await;
+        let client = Client::with_uri_str(server.uri()).await.unwrap();
+        let own = client.database("events");
+        let events = Record::buckets(&database).with_archive(archived_in(&database));
+        events.ensure().await.unwrap();
+        insert(&events, "a", 0..40).await;
+        insert(&events, "b", 0..40).await;
+        seal(&events).await;
+        events.archive_to(archived_in(&database)).await.unwrap();
+        let buckets = own.collection::<Document>("events");
+        let lost = doc! { "$set": { "items": [] } };
+        let first = doc! { "device": "a" };
+        buckets.update_one(first.clone(), lost).await.unwrap();
+        let report = events
+            .repair(&events.verify().await.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(report.quarantined, 1, "{report}");
+        let copies = archived_in(&own);
+        let of_b = copies.count_documents(doc! { "device": "b" }).await;
+        let of_b = of_b.unwrap();
+
+        let refused = doc! { "errorCode": 13, "namespace": "events.events_quarantine" };
+        fail(&database, "alwaysOn", command, refused).await;
+        for _ in 0..2 {
+            let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
+            assert!(error.is_unauthorized(), "{command}: {error}");
+        }
+        assert_eq!(buckets.count_documents(first.clone()).await.unwrap(), 0);
+        fail(&database, "off", command, doc! {}).await;
+        let erased = events.delete_key(Record::key_of("a")).await.unwrap();
+        assert_eq!(erased.quarantined, 1, "{command}");
+        assert_eq!(copies.count_documents(first).await.unwrap(), 0);
+        assert_eq!(copies.count_documents(doc! {}).await.unwrap(), of_b);
+        let moved = own.collection::<Document>("events_quarantine");
+        assert_eq!(moved.count_documents(doc! {}).await.unwrap(), 0);
+    }
+}
+
+fn archived_in(database: &Database) -> Collection<Document> {
+    database.collection("archive")
+}
+
+/// Each removes a copy after the bucket that refers to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn erasures_at_the_same_time_do_not_refuse_each_other() {
+    for _ in 0..10 {
+        let database = database().await;
+        let (events, _) = all_archived(&database).await;
+        let here = events.clone().with_archive(archive(&database));
+        let buckets = database.collection::<Document>("events");
+        let lost = doc! { "$set": { "items": [] } };
+        buckets.update_one(doc! {}, lost).await.unwrap();
+        here.repair(&here.verify().await.unwrap()).await.unwrap();
+        let erase = || here.delete_key(Record::key_of("a")).into_future();
+        let erased = futures_util::future::join_all((0..4).map(|_| erase())).await;
+        for erased in erased {
+            erased.unwrap();
+        }
+        assert!(copies(&database).await.is_empty());
+        assert!(documents(&database, "events_quarantine").await.is_empty());
+    }
+}
+
 /// It came back by hand, as the book says it, and was archived once more, elsewhere. What moved is all that knows of its first
 /// copy.
 #[tokio::test(flavor = "multi_thread")]

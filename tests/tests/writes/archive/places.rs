@@ -274,6 +274,60 @@ expiring! {
     Short [expire_after = "8000d", keep_stats = "9500d"];
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    capacity = 10,
+    seal_after = "1s",
+    expire_after = "2s",
+    keep_stats = "9500d"
+)]
+struct Brief {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time, first, last)]
+    at: DateTime,
+    number: i64,
+}
+
+/// The archive keeps them for an hour more, or longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_asks_for_the_archive_of_records_that_have_expired() {
+    let database = database().await;
+    let events = Brief::buckets(&database);
+    events.ensure().await.unwrap();
+    let at = DateTime::now();
+    let records = (0..50).map(|number| Brief {
+        device: "a".to_owned(),
+        at,
+        number,
+    });
+    events.load(records).await;
+    events.seal().after(Duration::ZERO).await.unwrap();
+    let moved = events.archive_to(archive(&database)).await.unwrap();
+    assert!(moved.buckets > 3, "{moved}");
+    let key = || "a".to_owned();
+    let elsewhere = database.collection::<Document>("elsewhere");
+    let wrong = events.clone().with_archive(elsewhere);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for expired in [false, true] {
+        let error = events.delete_key(key()).await.unwrap_err();
+        assert!(error.is_archived(), "{expired}: {error}");
+        if !expired {
+            let error = wrong.delete_key(key()).await.unwrap_err();
+            assert!(error.to_string().contains("does not have all"), "{error}");
+            let report = events.expire_records().await.unwrap();
+            assert_eq!(report.buckets, moved.buckets, "{report:?}");
+        }
+    }
+    assert!(events.verify().await.unwrap().is_clean());
+    let both = events.with_archive(archive(&database));
+    let erased = both.delete_key(key()).await.unwrap();
+    assert_eq!(erased.archived, moved.buckets);
+    assert!(copies(&database).await.is_empty());
+}
+
 /// Where statistics are kept, the collection's own limit says nothing of the records'.
 #[tokio::test(flavor = "multi_thread")]
 async fn records_of_the_archive_expire_earlier_only_where_a_call_says_so() {

@@ -1,0 +1,334 @@
+//! The files of an archive in an object store.
+//!
+//! A file has copies of buckets of one key. It is written once, read in parts, and removed as a whole.
+//!
+//! ```text
+//! file   = header, copy, copy, ..
+//! header = { "format": "bucket-archive", "version": 1, "of": "sensors.readings", "at": Date(..), "copies": 100,
+//!            "key": { "sensor_id": 7 } }
+//! copy   = what an archive in a collection has as a document
+//! ```
+//!
+//! All are BSON documents, which begin with their length. The object id of a copy says where it is:
+//!
+//! ```text
+//! object id = 3 bytes    the first ones of the SHA-256 of the elements of `key` and then of the text `of`
+//!             6 bytes    random, for each file
+//!             3 bytes    where the copy begins in the file, in bytes, big-endian
+//! path      = PREFIX/digest/file.buckets, both in lower-case hexadecimal: 6 and 18 digits
+//! ```
+//!
+//! So a reader needs only the reference of the bucket, and a removal of a key looks into the files of one folder.
+
+use std::{collections::BTreeMap, fmt::Write, ops::Range};
+
+use bson::{DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    bucket::{archived::OF, key_of, record::Record},
+    codec::raw::RawWriter,
+    model::spec::ID,
+    read::key_elements,
+};
+
+const FORMAT: &str = "format";
+const BUCKET_ARCHIVE: &str = "bucket-archive";
+const VERSION: &str = "version";
+/// The version of the format that this release writes.
+pub const FILE_VERSION: i32 = 1;
+const AT: &str = "at";
+const COPIES: &str = "copies";
+const KEY: &str = "key";
+
+const DIGEST: usize = 3;
+const NAME: usize = 9;
+/// Where a copy may begin at most: a file that is longer takes no more copies.
+const LARGEST: usize = 8 * 1024 * 1024;
+
+/// The name of a file, which the ids of its copies begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileName([u8; NAME]);
+
+impl FileName {
+    /// The file that has this copy.
+    #[must_use]
+    pub fn of(copy: ObjectId) -> Self {
+        let bytes = copy.bytes();
+        let mut name = [0; NAME];
+        name.copy_from_slice(&bytes[..NAME]);
+        Self(name)
+    }
+
+    /// Its path below the archive's.
+    #[must_use]
+    pub fn path(self) -> String {
+        format!("{}/{}.buckets", self.folder(), hex(&self.0))
+    }
+
+    /// The folder that it is in.
+    #[must_use]
+    pub fn folder(self) -> String {
+        hex(&self.0[..DIGEST])
+    }
+
+    /// The name of the file with this last part of a path; `None` if it is none of an archive.
+    #[must_use]
+    pub fn read(file: &str) -> Option<Self> {
+        let digits = file.strip_suffix(".buckets")?;
+        let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+        if digits.len() != 2 * NAME || !digits.bytes().all(is_hex) {
+            return None;
+        }
+        let mut name = [0; NAME];
+        for (byte, digits) in name.iter_mut().zip(digits.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(Self(name))
+    }
+
+    fn copy_at(self, at: usize) -> ObjectId {
+        let mut id = [0; 12];
+        id[..NAME].copy_from_slice(&self.0);
+        // It is at most `LARGEST`.
+        let at = u32::try_from(at).unwrap_or(u32::MAX).to_be_bytes();
+        id[NAME..].copy_from_slice(&at[1..]);
+        ObjectId::from_bytes(id)
+    }
+}
+
+/// Where a copy begins in its file.
+#[must_use]
+pub fn begin_of(copy: ObjectId) -> usize {
+    let bytes = copy.bytes();
+    bytes[NAME..]
+        .iter()
+        .fold(0, |at, byte| (at << 8) | usize::from(*byte))
+}
+
+/// The folder of the files with the copies of a key's buckets, below the archive's path. Others may be there, too.
+#[must_use]
+pub fn folder_of_key<T: Record>(key: &T::Key, of: &str) -> String {
+    hex(&digest(&key_elements::<T>(key), of))
+}
+
+/// The folder with the copies of a stored bucket; `None` if its key is none of the model.
+#[must_use]
+pub fn folder_of<T: Record>(stored: &RawDocument, of: &str) -> Option<String> {
+    Some(folder_of_key::<T>(&key_of::<T>(stored).ok()?, of))
+}
+
+/// What a file says of itself.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FileHeader {
+    /// The names of the database and of the collection whose buckets it has copies of.
+    pub of: String,
+    /// When it was written.
+    pub at: DateTime,
+    /// The number of its copies.
+    pub copies: u64,
+    key: RawDocumentBuf,
+}
+
+impl FileHeader {
+    /// Reads it; `None` if this is no file of an archive, or one of a later version.
+    #[must_use]
+    pub fn read(document: &RawDocument) -> Option<Self> {
+        let is_one = document
+            .get_str(FORMAT)
+            .is_ok_and(|format| format == BUCKET_ARCHIVE)
+            && document
+                .get_i32(VERSION)
+                .is_ok_and(|version| version == FILE_VERSION);
+        is_one.then_some(())?;
+        Some(Self {
+            of: document.get_str(OF).ok()?.to_owned(),
+            at: document.get_datetime(AT).ok()?,
+            copies: u64::try_from(document.get_i32(COPIES).ok()?).ok()?,
+            key: document.get_document(KEY).ok()?.to_owned(),
+        })
+    }
+
+    /// Whether its copies are those of buckets of this key.
+    #[must_use]
+    pub fn is_of_key<T: Record>(&self, key: &T::Key) -> bool {
+        self.key == RawWriter::build(|writer| writer.elements(&key_elements::<T>(key)))
+    }
+
+    fn write(key: &[u8], of: &str, at: DateTime, copies: i32) -> RawDocumentBuf {
+        RawWriter::build(|writer| {
+            writer.string(FORMAT, BUCKET_ARCHIVE);
+            writer.int32(VERSION, FILE_VERSION);
+            writer.string(OF, of);
+            writer.date(AT, at.timestamp_millis());
+            // Whatever its value, it takes the same space: the copies after it know where they are.
+            writer.int32(COPIES, copies);
+            let inner = writer.begin_document(KEY);
+            writer.elements(key);
+            writer.end(inner);
+        })
+    }
+}
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewFile {
+    /// Its name.
+    pub name: FileName,
+    /// All of it.
+    pub bytes: Vec<u8>,
+}
+
+/// Puts copies together, those of a key in the order in which they come.
+#[derive(Debug)]
+pub struct NewFiles {
+    of: String,
+    at: DateTime,
+    done: Vec<NewFile>,
+    /// The one that takes the next copy.
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: FileName,
+    key: Vec<u8>,
+    bytes: Vec<u8>,
+    copies: i32,
+}
+
+impl NewFiles {
+    /// For copies of buckets of this collection, at this time of the server.
+    #[must_use]
+    pub fn new(of: String, at: DateTime) -> Self {
+        Self {
+            of,
+            at,
+            done: Vec::new(),
+            open: None,
+        }
+    }
+
+    /// The id for the copy of a bucket, which is the next one that is added; `None` if its key is none of the model, so that there
+    /// will be no copy. `random` is for a new file.
+    pub fn id_of<T: Record>(
+        &mut self,
+        stored: &RawDocument,
+        random: impl FnOnce() -> [u8; NAME - DIGEST],
+    ) -> Option<ObjectId> {
+        let key = key_elements::<T>(&key_of::<T>(stored).ok()?);
+        let takes_it = |open: &Open| open.key == key && open.bytes.len() <= LARGEST;
+        if !self.open.as_ref().is_some_and(takes_it) {
+            self.close();
+        }
+        let open = self.open.get_or_insert_with(|| {
+            let mut name = [0; NAME];
+            name[..DIGEST].copy_from_slice(&digest(&key, &self.of));
+            name[DIGEST..].copy_from_slice(&random());
+            Open {
+                name: FileName(name),
+                bytes: FileHeader::write(&key, &self.of, self.at, 0).into_bytes(),
+                key,
+                copies: 0,
+            }
+        });
+        Some(open.name.copy_at(open.bytes.len()))
+    }
+
+    /// Adds the copy that has the last id.
+    pub fn add(&mut self, copy: &RawDocument) {
+        if let Some(open) = &mut self.open {
+            open.bytes.extend_from_slice(copy.as_bytes());
+            open.copies = open.copies.saturating_add(1);
+        }
+    }
+
+    /// The files with all copies.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<NewFile> {
+        self.close();
+        self.done
+    }
+
+    fn close(&mut self) {
+        let Some(open) = self.open.take().filter(|open| open.copies > 0) else {
+            return;
+        };
+        let header = FileHeader::write(&open.key, &self.of, self.at, open.copies);
+        let mut bytes = open.bytes;
+        bytes[..header.as_bytes().len()].copy_from_slice(header.as_bytes());
+        self.done.push(NewFile {
+            name: open.name,
+            bytes,
+        });
+    }
+}
+
+/// The parts of a file that have copies, each with the copies that begin there. Copies that are near each other are read
+/// together. A part may end before its last copy does.
+#[must_use]
+pub fn parts(copies: impl IntoIterator<Item = ObjectId>) -> Vec<(Range<usize>, Vec<ObjectId>)> {
+    let mut parts: Vec<(Range<usize>, Vec<ObjectId>)> = Vec::new();
+    let ids: BTreeMap<usize, ObjectId> = copies.into_iter().map(|id| (begin_of(id), id)).collect();
+    for (at, id) in ids {
+        let end = at + NEAR;
+        match parts.last_mut() {
+            Some((part, ids)) if at < part.end => {
+                part.end = end;
+                ids.push(id);
+            }
+            _ => parts.push((at..end, vec![id])),
+        }
+    }
+    parts
+}
+
+/// How much is read of a file for a copy, as long as its length is not known.
+const NEAR: usize = 64 * 1024;
+
+/// The copy with this id at the begin of these bytes of its file.
+///
+/// # Errors
+///
+/// Its whole length, if they are not all of it.
+pub fn copy_in(bytes: &[u8], id: ObjectId) -> Result<Option<&RawDocument>, usize> {
+    let Some(copy) = document_in(bytes)? else {
+        return Ok(None);
+    };
+    Ok((copy.get_object_id(ID).is_ok_and(|of_copy| of_copy == id)).then_some(copy))
+}
+
+/// The document at the begin of these bytes of a file; `None` if there is none.
+///
+/// # Errors
+///
+/// Its whole length, if they are not all of it.
+pub fn document_in(bytes: &[u8]) -> Result<Option<&RawDocument>, usize> {
+    let length = bytes
+        .first_chunk()
+        .map(|length| i32::from_le_bytes(*length));
+    let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
+        return Ok(None);
+    };
+    match bytes.get(..length) {
+        Some(document) => Ok(RawDocument::from_bytes(document).ok()),
+        None => Err(length),
+    }
+}
+
+fn digest(key: &[u8], of: &str) -> [u8; DIGEST] {
+    let all = Sha256::new_with_prefix(key).chain_update(of).finalize();
+    let mut digest = [0; DIGEST];
+    digest.copy_from_slice(&all[..DIGEST]);
+    digest
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a text never fails.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,177 @@
+//! Copies in files of an object store.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use bucket_core::{
+    Record,
+    archive::files::{FileName, NewFile, folder_of_key},
+};
+use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
+use tokio::time::timeout;
+
+use crate::{
+    Error, Result,
+    archive::{Files, Found},
+    error::{Context, ReadFault},
+};
+
+/// Copies in files of an object store.
+pub(in crate::action) struct InFiles {
+    files: Files,
+    /// The names of the database and of the collection that these belong to.
+    of: String,
+    /// The longest time for what is done together.
+    patience: Duration,
+    context: Context,
+    /// Copies that no bucket refers to, of files that have others.
+    unneeded: HashMap<FileName, Unneeded>,
+}
+
+/// Copies of a file that no bucket refers to.
+struct Unneeded {
+    ids: HashSet<ObjectId>,
+    /// The number of its copies.
+    of: u64,
+}
+
+impl InFiles {
+    pub(super) fn new(files: Files, of: String, patience: Duration, context: Context) -> Self {
+        Self {
+            files,
+            of,
+            patience,
+            context,
+            unneeded: HashMap::new(),
+        }
+    }
+
+    pub(super) async fn insert(&self, files: Vec<NewFile>) -> Result<()> {
+        self.in_time(self.files.write(files)).await
+    }
+
+    pub(super) async fn of(
+        &self,
+        ids: impl Iterator<Item = ObjectId>,
+    ) -> Result<HashMap<ObjectId, RawDocumentBuf>> {
+        let copies = self.in_time(self.files.copies(ids)).await?.into_iter();
+        let with_id = |copy: RawDocumentBuf| Some((copy.get_object_id("_id").ok()?, copy));
+        Ok(copies.filter_map(with_id).collect())
+    }
+
+    pub(super) async fn are_there(&self, ids: &[ObjectId]) -> Result<bool> {
+        let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
+        let there = async {
+            for name in names {
+                if self.own(name).await?.is_none() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.in_time(there).await
+    }
+
+    pub(super) async fn remove_unneeded(&mut self, ids: &[ObjectId]) -> Result<()> {
+        for id in ids {
+            let name = FileName::of(*id);
+            if !self.unneeded.contains_key(&name) {
+                let Some(file) = self.in_time(self.own(name)).await? else {
+                    continue;
+                };
+                let of = file.header.copies;
+                let ids = HashSet::new();
+                self.unneeded.insert(name, Unneeded { ids, of });
+            }
+            if let Some(unneeded) = self.unneeded.get_mut(&name) {
+                unneeded.ids.insert(*id);
+            }
+        }
+        let whole = self.unneeded.iter();
+        let whole = whole.filter(|(_, it)| u64::try_from(it.ids.len()) == Ok(it.of));
+        let whole: Vec<FileName> = whole.map(|(name, _)| *name).collect();
+        self.in_time(self.files.remove(whole.iter().copied()))
+            .await?;
+        for name in whole {
+            self.unneeded.remove(&name);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn remove(&self, ids: &[ObjectId]) -> Result<u64> {
+        let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
+        let removing = async {
+            let mut removed = 0;
+            for name in names {
+                // All copies of a file are of one key.
+                if let Some(file) = self.own(name).await? {
+                    self.files.remove([name]).await?;
+                    removed += file.header.copies;
+                }
+            }
+            Ok(removed)
+        };
+        self.in_time(removing).await
+    }
+
+    pub(super) async fn remove_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
+        let removing = async {
+            let found = self.of_key::<T>(key).await?;
+            self.files
+                .remove(found.iter().map(|file| file.name))
+                .await?;
+            Ok(copies_in(&found))
+        };
+        self.in_time(removing).await
+    }
+
+    pub(super) async fn count_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
+        let found = self.in_time(self.of_key::<T>(key)).await?;
+        Ok(copies_in(&found))
+    }
+
+    /// The files of this collection to which no bucket can come to refer any more, as far as `is_unused` says so.
+    pub(in super::super) async fn unused(
+        &self,
+        until: DateTime,
+        is_unused: impl Fn(FileName) -> bool,
+    ) -> Result<(Vec<Found>, u64)> {
+        let all = self.files.list(None).await;
+        let all = all.map_err(|fault| Error::read(fault, &self.context))?;
+        let own = all.into_iter().filter(|file| file.header.of == self.of);
+        let (unused, kept): (Vec<Found>, Vec<Found>) =
+            own.partition(|file| file.header.at <= until && is_unused(file.name));
+        Ok((unused, u64::try_from(kept.len()).unwrap_or(u64::MAX)))
+    }
+
+    /// Removes these.
+    pub(in super::super) async fn remove_files(&self, files: &[Found]) -> Result<()> {
+        let names = files.iter().map(|file| file.name);
+        self.in_time(self.files.remove(names)).await
+    }
+
+    async fn of_key<T: Record>(&self, key: &T::Key) -> Result<Vec<Found>, ReadFault> {
+        let folder = folder_of_key::<T>(key, &self.of);
+        let mut found = self.files.list(Some(&folder)).await?;
+        found.retain(|file| file.header.of == self.of && file.header.is_of_key::<T>(key));
+        Ok(found)
+    }
+
+    /// The file with this name, if it has copies of buckets of the collection.
+    async fn own(&self, name: FileName) -> Result<Option<Found>, ReadFault> {
+        let found = self.files.find(name).await?;
+        Ok(found.filter(|file| file.header.of == self.of))
+    }
+
+    async fn in_time<R>(&self, done: impl Future<Output = Result<R, ReadFault>>) -> Result<R> {
+        let done = timeout(self.patience, done).await;
+        let done = done.unwrap_or(Err(ReadFault::Late));
+        done.map_err(|fault| Error::read(fault, &self.context))
+    }
+}
+
+fn copies_in(files: &[Found]) -> u64 {
+    files.iter().map(|file| file.header.copies).sum()
+}
