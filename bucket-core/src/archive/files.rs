@@ -332,3 +332,96 @@ fn hex(bytes: &[u8]) -> String {
         hex
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    const AT: i64 = 1_700_000_000_000;
+
+    fn name(last: u8) -> FileName {
+        FileName([1, 2, 3, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, last])
+    }
+
+    #[test]
+    fn the_stored_form_of_a_file_never_changes() {
+        let key = RawWriter::build(|writer| writer.string("device", "a"));
+        let key = &key.as_bytes()[4..key.as_bytes().len() - 1];
+        assert_eq!(hex(&digest(key, "db.events")), "2d5cfb");
+        let header = FileHeader::write(key, "db.events", DateTime::from_millis(AT), 3);
+        let expected = rawdoc! {
+            "format": "bucket-archive", "version": 1, "of": "db.events", "at": DateTime::from_millis(AT), "copies": 3,
+            "key": { "device": "a" },
+        };
+        assert_eq!(header, expected);
+        let id = name(0xff).copy_at(0x0001_0203);
+        assert_eq!(id.to_hex(), "010203aabbccddeeff010203");
+        assert_eq!((FileName::of(id), begin_of(id)), (name(0xff), 0x0001_0203));
+        assert_eq!(name(0xff).path(), "010203/010203aabbccddeeff.buckets");
+    }
+
+    #[test]
+    fn a_name_is_read_from_its_path_and_from_nothing_else() {
+        let path = name(7).path();
+        let file = path.split_once('/').unwrap().1;
+        assert_eq!(FileName::read(file), Some(name(7)));
+        for other in [
+            "",
+            ".buckets",
+            "x.buckets",
+            &file[1..],
+            &file.to_uppercase(),
+            &format!("0{file}"),
+        ] {
+            assert_eq!(FileName::read(other), None, "{other}");
+        }
+        assert_eq!(FileName::read("é02030aabbccddeef.buckets"), None);
+    }
+
+    #[test]
+    fn a_later_version_is_no_file_that_is_known() {
+        let mut header = rawdoc! { "format": "bucket-archive", "version": 1, "of": "a.b", "at": DateTime::now(), "copies": 1,
+        "key": {} };
+        assert!(FileHeader::read(&header).is_some());
+        header.append(bson::cstr!("more"), 1);
+        assert!(FileHeader::read(&header).is_some());
+        for other in [
+            rawdoc! { "format": "bucket-archive", "version": 2, "of": "a.b", "at": DateTime::now(), "copies": 1, "key": {} },
+            rawdoc! { "format": "bucket", "version": 1, "of": "a.b", "at": DateTime::now(), "copies": 1, "key": {} },
+            rawdoc! { "format": "bucket-archive", "version": 1, "of": "a.b", "at": DateTime::now(), "copies": -1, "key": {} },
+            rawdoc! {},
+        ] {
+            assert_eq!(FileHeader::read(&other), None);
+        }
+    }
+
+    #[test]
+    fn copies_that_are_near_each_other_are_read_together() {
+        let at = |at: usize| name(1).copy_at(at);
+        let parts = parts([at(900_000), at(100), at(20_000), at(100 + NEAR), at(84_000)]);
+        let begins: Vec<(usize, usize, usize)> = parts
+            .iter()
+            .map(|(part, ids)| (part.start, part.end, ids.len()))
+            .collect();
+        assert_eq!(
+            begins,
+            [(100, 84_000 + NEAR, 4), (900_000, 900_000 + NEAR, 1)]
+        );
+    }
+
+    #[test]
+    fn no_bytes_are_taken_for_a_document_that_is_not_there() {
+        let copy = rawdoc! { "_id": name(1).copy_at(9), "count": 1 };
+        let bytes = copy.as_bytes();
+        assert_eq!(copy_in(bytes, name(1).copy_at(9)), Ok(Some(&*copy)));
+        assert_eq!(copy_in(bytes, name(1).copy_at(8)), Ok(None));
+        for end in 0..bytes.len() {
+            let expected = if end < 4 { Ok(None) } else { Err(bytes.len()) };
+            assert_eq!(document_in(&bytes[..end]), expected, "{end}");
+        }
+        assert_eq!(document_in(&[0xff; 64]), Ok(None));
+        assert_eq!(document_in(&[0; 64]), Ok(None));
+    }
+}
