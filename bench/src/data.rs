@@ -1,8 +1,12 @@
 //! The data that exist before a workload's rounds begin: collections that are only read.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
-use bucket_mongo::bson::{DateTime, Document, RawDocumentBuf};
+use bucket_mongo::{
+    Archive,
+    bson::{DateTime, Document, RawDocumentBuf},
+    object_store::memory::InMemory,
+};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::Serialize;
 
@@ -21,8 +25,27 @@ pub(crate) const TIME_SERIES: &str = "time_series_reads";
 /// Buckets of the manual's form.
 pub(crate) const MANUAL: &str = "manual_reads";
 
-/// The items of archived buckets.
-pub(crate) const ARCHIVE: &str = "archive";
+/// Where the items of archived buckets are.
+#[derive(Clone)]
+pub(crate) enum Elsewhere {
+    /// In another collection.
+    Collection,
+    Files(Archive),
+}
+
+impl Elsewhere {
+    /// Files in the memory of this process: what they cost without the way to an object store.
+    pub(crate) fn files() -> Self {
+        Self::Files(Archive::files(Arc::new(InMemory::new()), ""))
+    }
+
+    pub(crate) fn archive(&self, arena: &Arena) -> Archive {
+        match self {
+            Self::Collection => arena.collection::<Document>("archive").into(),
+            Self::Files(files) => files.clone(),
+        }
+    }
+}
 
 /// The number of documents in one command.
 const BATCH: usize = 10_000;
@@ -41,7 +64,7 @@ pub(crate) struct Buckets<M> {
     readings: Readings,
     sealed: bool,
     /// What is before this time is archived.
-    archived: Option<DateTime>,
+    archived: Option<(DateTime, Elsewhere)>,
     model: PhantomData<fn() -> M>,
 }
 
@@ -64,9 +87,9 @@ impl<M> Buckets<M> {
     }
 
     /// The same, with the items of what is before this time in the archive.
-    pub(crate) fn archived(readings: &Readings, before: DateTime) -> Self {
+    pub(crate) fn archived(readings: &Readings, before: DateTime, to: &Elsewhere) -> Self {
         Self {
-            archived: Some(before),
+            archived: Some((before, to.clone())),
             ..Self::sealed(readings)
         }
     }
@@ -94,9 +117,9 @@ impl<M: Model> Data for Buckets<M> {
                     return Err(Error::NotSealed(report.to_string()));
                 }
             }
-            if let Some(before) = self.archived {
-                let archive = arena.collection::<Document>(ARCHIVE);
-                let report = buckets.archive_to(archive).between(..before).await?;
+            if let Some((before, to)) = &self.archived {
+                let archive = to.archive(arena);
+                let report = buckets.archive_to(archive).between(..*before).await?;
                 if report.buckets == 0 {
                     return Err(Error::NotSealed(report.to_string()));
                 }

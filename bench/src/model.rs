@@ -119,6 +119,11 @@ models! {
     #[bucket(collection = "half_archived", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
     HalfArchived: "an hour a bucket, sealed and half archived";
 
+    /// The same, archived in files.
+    #[derive(Bucketed)]
+    #[bucket(collection = "half_in_files", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
+    HalfInFiles: "an hour a bucket, sealed and half in files";
+
     /// A sealed bucket for each hour, with aggregates.
     #[derive(Bucketed)]
     #[bucket(collection = "sealed_hourly_stats", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]

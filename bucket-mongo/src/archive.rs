@@ -46,13 +46,13 @@ enum Kind {
 
 impl Archive {
     /// Files of an object store, below this path: of Amazon S3, Google Cloud Storage, Azure, a local folder, or what else
-    /// implements [`object_store`]. Several collections may have the same path.
+    /// implements [`object_store`]. Several collections may have the same path, also those of several clusters.
     ///
     /// A file has copies of the buckets of one key, and is about as large as they are together, at most 8 MiB and one bucket
     /// more. See `bucket_core::archive::files` for the format.
     ///
     /// Files know no limit after which they go. So [`remove_unused_files`](crate::Buckets::remove_unused_files) has to be called now
-    /// and then.
+    /// and then. In a local folder let the store call `fsync` (`LocalFileSystem::with_fsync`).
     ///
     /// ```
     /// use std::sync::Arc;

@@ -2,20 +2,17 @@
 
 use std::marker::PhantomData;
 
-use bucket_mongo::{
-    bson::{Document, doc},
-    mongodb::Collection,
-};
+use bucket_mongo::{bson::doc, mongodb::Collection};
 use futures_util::TryStreamExt as _;
 
 use super::Workload;
 use crate::{
     arena::Arena,
     contestant::{Read, Timed},
-    data::{ARCHIVE, Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
+    data::{Buckets, Elsewhere, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{Count200, HalfArchived, Hourly, Model, SealedHourly},
+    model::{Count200, HalfArchived, HalfInFiles, Hourly, Model, SealedHourly},
     plan::Plan,
     reading::Reading,
     scale::Scale,
@@ -37,7 +34,13 @@ fn plan(scale: Scale) -> Plan {
     plan.store(Buckets::<Count200>::of(&all));
     plan.store(Buckets::<SealedHourly>::sealed(&all));
     let middle = span.readings[span.readings.len() / 2].ts;
-    plan.store(Buckets::<HalfArchived>::archived(&all, middle));
+    plan.store(Buckets::<HalfArchived>::archived(
+        &all,
+        middle,
+        &Elsewhere::Collection,
+    ));
+    let files = Elsewhere::files();
+    plan.store(Buckets::<HalfInFiles>::archived(&all, middle, &files));
     plan.store(Flat {
         readings: all.clone(),
         index: index.clone(),
@@ -57,8 +60,10 @@ fn plan(scale: Scale) -> Plan {
     ));
     let sealed = FromBuckets::<SealedHourly>::of(&span);
     let sealed = plan.own(Timed::new(sealed, length, times));
-    let archived = FromBuckets::<HalfArchived>::with_archive(&span);
+    let archived = FromBuckets::<HalfArchived>::with_archive(&span, Elsewhere::Collection);
     let archived = plan.own(Timed::new(archived, length, times));
+    let in_files = FromBuckets::<HalfInFiles>::with_archive(&span, files);
+    let in_files = plan.own(Timed::new(in_files, length, times));
     let documents = |name, collection| Documents {
         name,
         collection,
@@ -79,13 +84,14 @@ fn plan(scale: Scale) -> Plan {
     plan.compare(sealed, hourly, Goal::AtLeast(1.7));
     // At most 1.2 times as long.
     plan.compare(archived, sealed, Goal::AtLeast(0.83));
+    plan.compare(in_files, sealed, Goal::AtLeast(0.83));
     plan
 }
 
 /// The library's `range`.
 struct FromBuckets<M> {
     span: Span,
-    has_archive: bool,
+    archive: Option<Elsewhere>,
     model: PhantomData<fn() -> M>,
 }
 
@@ -93,14 +99,14 @@ impl<M> FromBuckets<M> {
     fn of(span: &Span) -> Self {
         Self {
             span: span.clone(),
-            has_archive: false,
+            archive: None,
             model: PhantomData,
         }
     }
 
-    fn with_archive(span: &Span) -> Self {
+    fn with_archive(span: &Span, archive: Elsewhere) -> Self {
         Self {
-            has_archive: true,
+            archive: Some(archive),
             ..Self::of(span)
         }
     }
@@ -119,10 +125,10 @@ where
 
     fn open(&self, arena: &Arena) -> Self::Source {
         let buckets = M::buckets(arena.database());
-        if self.has_archive {
-            return buckets.with_archive(arena.collection::<Document>(ARCHIVE));
+        match &self.archive {
+            Some(archive) => buckets.with_archive(archive.archive(arena)),
+            None => buckets,
         }
-        buckets
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Vec<M>> {

@@ -1,11 +1,11 @@
 //! The files of an archive in an object store.
 //!
-//! A file has copies of buckets of one key. It is written once, read in parts, and removed as a whole.
+//! A file has copies of buckets of one key. It is written once, read in parts, and no part of it is removed by itself.
 //!
 //! ```text
 //! file   = header, copy, copy, ..
-//! header = { "format": "bucket-archive", "version": 1, "of": "sensors.readings", "at": Date(..), "copies": 100,
-//!            "key": { "sensor_id": 7 } }
+//! header = { "format": "bucket-archive", "version": 1, "of": "sensors.readings", "uuid": UUID(".."), "at": Date(..),
+//!            "copies": 100, "key": { "sensor_id": 7 } }
 //! copy   = what an archive in a collection has as a document
 //! ```
 //!
@@ -18,16 +18,20 @@
 //! path      = PREFIX/digest/file.buckets, both in lower-case hexadecimal: 6 and 18 digits
 //! ```
 //!
+//! In `key`, integers are those of 64 bits, whatever the model has.
+//!
 //! So a reader needs only the reference of the bucket, and a removal of a key looks into the files of one folder.
 
 use std::{collections::BTreeMap, fmt::Write, ops::Range};
 
-use bson::{DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
+use bson::{
+    DateTime, RawBsonRef, RawDocument, RawDocumentBuf, Uuid, oid::ObjectId, spec::BinarySubtype,
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
     bucket::{archived::OF, key_of, record::Record},
-    codec::raw::RawWriter,
+    codec::raw::{RawWriter, elements, kind::INT32},
     model::spec::ID,
     read::key_elements,
 };
@@ -37,6 +41,7 @@ const BUCKET_ARCHIVE: &str = "bucket-archive";
 const VERSION: &str = "version";
 /// The version of the format that this release writes.
 pub const FILE_VERSION: i32 = 1;
+const UUID: &str = "uuid";
 const AT: &str = "at";
 const COPIES: &str = "copies";
 const KEY: &str = "key";
@@ -109,7 +114,38 @@ pub fn begin_of(copy: ObjectId) -> usize {
 /// The folder of the files with the copies of a key's buckets, below the archive's path. Others may be there, too.
 #[must_use]
 pub fn folder_of_key<T: Record>(key: &T::Key, of: &str) -> String {
-    hex(&digest(&key_elements::<T>(key), of))
+    hex(&digest(&elements_of::<T>(key), of))
+}
+
+/// The elements of a key, the same whether its integers have 32 or 64 bits: a model may widen them.
+fn elements_of<T: Record>(key: &T::Key) -> Vec<u8> {
+    let key = RawWriter::build(|writer| writer.elements(&key_elements::<T>(key)));
+    let mut writer = RawWriter::default();
+    for element in elements(&key).map_while(Result::ok) {
+        match element.bytes.try_into().map(i32::from_le_bytes) {
+            Ok(number) if element.kind == INT32 => writer.int64(element.name, number.into()),
+            _ => writer.raw(element.kind, element.name, element.bytes),
+        }
+    }
+    writer.into_bytes()
+}
+
+/// The collection whose buckets a file has copies of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Owner {
+    /// The names of its database and of itself.
+    pub of: String,
+    /// What tells it from others of these names: in another cluster, or of another time. `None` if the server does not say it.
+    pub uuid: Option<Uuid>,
+}
+
+impl Owner {
+    /// The collection with these names.
+    #[must_use]
+    pub fn new(of: String, uuid: Option<Uuid>) -> Self {
+        Self { of, uuid }
+    }
 }
 
 /// The folder with the copies of a stored bucket; `None` if its key is none of the model.
@@ -122,8 +158,8 @@ pub fn folder_of<T: Record>(stored: &RawDocument, of: &str) -> Option<String> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileHeader {
-    /// The names of the database and of the collection whose buckets it has copies of.
-    pub of: String,
+    /// The collection whose buckets it has copies of.
+    pub owner: Owner,
     /// When it was written.
     pub at: DateTime,
     /// The number of its copies.
@@ -143,7 +179,13 @@ impl FileHeader {
                 .is_ok_and(|version| version == FILE_VERSION);
         is_one.then_some(())?;
         Some(Self {
-            of: document.get_str(OF).ok()?.to_owned(),
+            owner: Owner {
+                of: document.get_str(OF).ok()?.to_owned(),
+                uuid: match document.get(UUID).ok()? {
+                    Some(RawBsonRef::Binary(uuid)) => Some(uuid.to_binary().to_uuid().ok()?),
+                    _ => None,
+                },
+            },
             at: document.get_datetime(AT).ok()?,
             copies: u64::try_from(document.get_i32(COPIES).ok()?).ok()?,
             key: document.get_document(KEY).ok()?.to_owned(),
@@ -153,14 +195,17 @@ impl FileHeader {
     /// Whether its copies are those of buckets of this key.
     #[must_use]
     pub fn is_of_key<T: Record>(&self, key: &T::Key) -> bool {
-        self.key == RawWriter::build(|writer| writer.elements(&key_elements::<T>(key)))
+        self.key == RawWriter::build(|writer| writer.elements(&elements_of::<T>(key)))
     }
 
-    fn write(key: &[u8], of: &str, at: DateTime, copies: i32) -> RawDocumentBuf {
+    fn write(key: &[u8], owner: &Owner, at: DateTime, copies: i32) -> RawDocumentBuf {
         RawWriter::build(|writer| {
             writer.string(FORMAT, BUCKET_ARCHIVE);
             writer.int32(VERSION, FILE_VERSION);
-            writer.string(OF, of);
+            writer.string(OF, &owner.of);
+            if let Some(uuid) = owner.uuid {
+                writer.binary(UUID, BinarySubtype::Uuid, &uuid.bytes());
+            }
             writer.date(AT, at.timestamp_millis());
             // Whatever its value, it takes the same space: the copies after it know where they are.
             writer.int32(COPIES, copies);
@@ -184,7 +229,7 @@ pub struct NewFile {
 /// Puts copies together, those of a key in the order in which they come.
 #[derive(Debug)]
 pub struct NewFiles {
-    of: String,
+    owner: Owner,
     at: DateTime,
     done: Vec<NewFile>,
     /// The one that takes the next copy.
@@ -202,9 +247,9 @@ struct Open {
 impl NewFiles {
     /// For copies of buckets of this collection, at this time of the server.
     #[must_use]
-    pub fn new(of: String, at: DateTime) -> Self {
+    pub fn new(owner: Owner, at: DateTime) -> Self {
         Self {
-            of,
+            owner,
             at,
             done: Vec::new(),
             open: None,
@@ -218,18 +263,18 @@ impl NewFiles {
         stored: &RawDocument,
         random: impl FnOnce() -> [u8; NAME - DIGEST],
     ) -> Option<ObjectId> {
-        let key = key_elements::<T>(&key_of::<T>(stored).ok()?);
+        let key = elements_of::<T>(&key_of::<T>(stored).ok()?);
         let takes_it = |open: &Open| open.key == key && open.bytes.len() <= LARGEST;
         if !self.open.as_ref().is_some_and(takes_it) {
             self.close();
         }
         let open = self.open.get_or_insert_with(|| {
             let mut name = [0; NAME];
-            name[..DIGEST].copy_from_slice(&digest(&key, &self.of));
+            name[..DIGEST].copy_from_slice(&digest(&key, &self.owner.of));
             name[DIGEST..].copy_from_slice(&random());
             Open {
                 name: FileName(name),
-                bytes: FileHeader::write(&key, &self.of, self.at, 0).into_bytes(),
+                bytes: FileHeader::write(&key, &self.owner, self.at, 0).into_bytes(),
                 key,
                 copies: 0,
             }
@@ -256,7 +301,7 @@ impl NewFiles {
         let Some(open) = self.open.take().filter(|open| open.copies > 0) else {
             return;
         };
-        let header = FileHeader::write(&open.key, &self.of, self.at, open.copies);
+        let header = FileHeader::write(&open.key, &self.owner, self.at, open.copies);
         let mut bytes = open.bytes;
         bytes[..header.as_bytes().len()].copy_from_slice(header.as_bytes());
         self.done.push(NewFile {
@@ -350,9 +395,12 @@ mod tests {
         let key = RawWriter::build(|writer| writer.string("device", "a"));
         let key = &key.as_bytes()[4..key.as_bytes().len() - 1];
         assert_eq!(hex(&digest(key, "db.events")), "2d5cfb");
-        let header = FileHeader::write(key, "db.events", DateTime::from_millis(AT), 3);
+        let uuid = Uuid::from_bytes([7; 16]);
+        let owner = Owner::new("db.events".to_owned(), Some(uuid));
+        let header = FileHeader::write(key, &owner, DateTime::from_millis(AT), 3);
+        assert_eq!(FileHeader::read(&header).unwrap().owner, owner);
         let expected = rawdoc! {
-            "format": "bucket-archive", "version": 1, "of": "db.events", "at": DateTime::from_millis(AT), "copies": 3,
+            "format": "bucket-archive", "version": 1, "of": "db.events", "uuid": uuid, "at": DateTime::from_millis(AT), "copies": 3,
             "key": { "device": "a" },
         };
         assert_eq!(header, expected);

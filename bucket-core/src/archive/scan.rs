@@ -73,16 +73,17 @@ pub fn archived_buckets(
     scan(spec, key, range, &condition)
 }
 
-/// The same of all keys and times: of each only what says whose it is, and where its items are.
+/// All of all keys and times, however old: of each only what says whose it is, and where its items are. Another model may keep
+/// them for longer.
 #[must_use]
-pub fn references(spec: &BucketSpec, now: DateTime) -> ScanPlan {
+pub fn references(spec: &BucketSpec) -> ScanPlan {
     let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1 };
     for key in spec.keys() {
         projection.insert(key.path, 1);
     }
     ScanPlan {
         projection,
-        ..archived_buckets(spec, None, TimeRange::ALL, now)
+        ..archived_buckets(spec, None, TimeRange::ALL, DateTime::MIN)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         items, key_of,
         packed::{ends, ends_of},
         record::Record,
-        sealed::{archived_at, copied_at, ends_of_sealed, expired_path, packed},
+        sealed::{archived_at, ends_of_sealed, expired_path, packed},
         stored_count, unsealed,
     },
     check::{Problem, ScanPlan, document},
@@ -110,7 +110,7 @@ fn of<T: Record>(
         bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
         ends,
         at: now,
-        copied: archived_at(stored).or_else(|| copied_at(stored)),
+        copied: archived_at(stored),
     };
     let statement = SealStatement::new::<T>(&key, stored, count, &change);
     Ok(Sealing::Statement(statement))

@@ -7,7 +7,9 @@ use crate::{
         archived::EXPIRED_ITEMS,
         edits::EDITS,
         record::Record,
-        sealed::{ARCHIVED, AT, COPIED, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
+        sealed::{
+            ARCHIVED, AT, COPIED, EXPIRED, FIRST, LAST, PACKED, SEALED, archived_path, expired_path,
+        },
     },
     codec::raw::{
         RawWriter, elements,
@@ -174,10 +176,18 @@ impl Change<'_> {
                 }
             }
             Self::Restore { reference, .. } => writer.binary(spec.items(), PACKED, reference),
-            Self::Expire { .. } => {
-                let none = writer.begin_document(&expired_path());
-                writer.bool("$exists", false);
-                writer.end(none);
+            Self::Expire { copied, .. } => {
+                let absent = |path: &str, writer: &mut RawWriter| {
+                    let none = writer.begin_document(path);
+                    writer.bool("$exists", false);
+                    writer.end(none);
+                };
+                absent(&expired_path(), writer);
+                // What it says of the archive afterwards is what it says now.
+                match copied {
+                    Some(at) => writer.date(&archived_path(), at.timestamp_millis()),
+                    None => absent(&archived_path(), writer),
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The files of an archive in an object store: what core says of them, done.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use bucket_core::archive::files::{
     self, FileHeader, FileName, NewFile, copy_in, document_in, parts,
@@ -10,6 +10,8 @@ use mongodb::bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 use object_store::{
     Error as StoreError, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path,
 };
+
+use tokio::time::timeout;
 
 use crate::{ErrorKind, error::ReadFault};
 
@@ -132,23 +134,32 @@ impl Files {
     }
 
     /// All files of archives, or those in this folder.
-    pub(crate) async fn list(&self, folder: Option<&str>) -> Result<Vec<Found>, ReadFault> {
+    /// `patience` is how long the store may take for the next one.
+    pub(crate) async fn list(
+        &self,
+        folder: Option<&str>,
+        patience: Duration,
+    ) -> Result<Vec<Found>, ReadFault> {
         let path = folder.map_or_else(|| self.prefix.clone(), |folder| self.path(folder));
         let mut listed = self.store.list(Some(&path)).fuse();
         let mut found = Vec::new();
         let mut looking = FuturesUnordered::new();
         loop {
-            let one = if looking.len() < AT_ONCE {
-                listed.try_next().await.map_err(fault)?
-            } else {
-                None
+            let has_room = looking.len() < AT_ONCE;
+            let next = async {
+                if has_room {
+                    listed.try_next().await.map_err(fault)
+                } else {
+                    Ok(None)
+                }
             };
-            match one {
-                Some(meta) => looking.push(self.found(meta)),
-                None => match looking.try_next().await? {
-                    Some(one) => found.extend(one),
-                    None => return Ok(found),
-                },
+            if let Some(meta) = in_time(patience, next).await? {
+                looking.push(self.found(meta));
+                continue;
+            }
+            match in_time(patience, looking.try_next()).await? {
+                Some(one) => found.extend(one),
+                None => return Ok(found),
             }
         }
     }
@@ -212,6 +223,14 @@ impl Files {
         let parts = below.split('/');
         parts.fold(self.prefix.clone(), Path::join)
     }
+}
+
+async fn in_time<R>(
+    patience: Duration,
+    done: impl Future<Output = Result<R, ReadFault>>,
+) -> Result<R, ReadFault> {
+    let done = timeout(patience, done).await;
+    done.unwrap_or(Err(ReadFault::Late))
 }
 
 /// An error of the object store. It has tried again by itself whatever can be.

@@ -25,7 +25,7 @@ use mongodb::{
 use self::in_collection::InCollection;
 #[cfg(feature = "object-store")]
 pub(super) use self::in_files::InFiles;
-use crate::{Error, Result, error::Context, read::Place};
+use crate::{Error, Result, error::Context, read::Place, store::Store};
 
 /// How long after a file has been begun a bucket may come to refer to it.
 const REFERS_WITHIN: Duration = Duration::from_secs(60 * 60);
@@ -49,35 +49,44 @@ macro_rules! each {
 }
 
 impl Copies {
-    /// Those of buckets of the collection that `of` names, with its database; `patience` is the longest time for a command.
+    /// Those of buckets of the store's collection; `patience` is the longest time for a command.
     pub(in crate::action) fn new(
         place: &Place,
-        of: String,
+        store: &Store,
         patience: Duration,
         context: Context,
     ) -> Self {
         match place {
-            Place::Collection(archive) => {
-                Self::InCollection(InCollection::new(archive, of, patience, context))
-            }
+            Place::Collection(archive) => Self::InCollection(InCollection::new(
+                archive,
+                store.namespace(),
+                patience,
+                context,
+            )),
             #[cfg(feature = "object-store")]
             Place::Files(files) => {
-                Self::InFiles(InFiles::new(files.clone(), of, patience, context))
+                Self::InFiles(InFiles::new(files.clone(), store, patience, context))
             }
         }
     }
 
     /// Whether they are together in files.
-    pub(super) fn are_files(&self) -> bool {
+    pub(in crate::action) fn are_files(&self) -> bool {
         !matches!(self, Self::InCollection(_))
     }
 
     /// Begins with copies that are inserted together. `now` is the time of the server.
-    pub(super) fn begin(&self, of: &str, now: DateTime) -> NewCopies {
-        NewCopies {
-            files: self.are_files().then(|| NewFiles::new(of.to_owned(), now)),
-            begun: now,
-        }
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(clippy::unused_async, reason = "as with the feature")
+    )]
+    pub(super) async fn begin(&self, now: DateTime) -> Result<NewCopies> {
+        let files = match self {
+            Self::InCollection(_) => None,
+            #[cfg(feature = "object-store")]
+            Self::InFiles(copies) => Some(NewFiles::new(copies.owner().await?.clone(), now)),
+        };
+        Ok(NewCopies { files, begun: now })
     }
 
     /// Inserts the copies of these buckets, which are the new ones.
@@ -101,9 +110,22 @@ impl Copies {
         each!(self, copies => copies.of(ids).await)
     }
 
-    /// Whether all of these are there, as copies of buckets of the collection.
-    pub(in crate::action) async fn are_there(&self, ids: &[ObjectId]) -> Result<bool> {
-        each!(self, copies => copies.are_there(ids).await)
+    /// Whether all of these are there, as copies of the key's buckets in the collection.
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(unused_variables, reason = "each copy is removed by itself then")
+    )]
+    pub(in crate::action) async fn are_there<T: Record>(
+        &self,
+        key: &T::Key,
+        ids: &[ObjectId],
+    ) -> Result<bool> {
+        match self {
+            // By whom they are referred to is enough: each is removed by itself.
+            Self::InCollection(copies) => copies.are_there(ids).await,
+            #[cfg(feature = "object-store")]
+            Self::InFiles(copies) => copies.are_there::<T>(key, ids).await,
+        }
     }
 
     /// Removes those of these that are copies of buckets of the collection, and that no bucket refers to. Files go as soon as that
@@ -116,10 +138,22 @@ impl Copies {
         }
     }
 
-    /// Removes those of these that are copies of buckets of the collection, all of which are removed themselves. Returns
-    /// the number of copies.
-    pub(in crate::action) async fn remove(&self, ids: &[ObjectId]) -> Result<u64> {
-        each!(self, copies => copies.remove(ids).await)
+    /// Removes those of these that are copies of the key's buckets in the collection, all of which are removed themselves.
+    /// Returns the number of copies.
+    #[cfg_attr(
+        not(feature = "object-store"),
+        expect(unused_variables, reason = "each copy is removed by itself then")
+    )]
+    pub(in crate::action) async fn remove<T: Record>(
+        &self,
+        key: &T::Key,
+        ids: &[ObjectId],
+    ) -> Result<u64> {
+        match self {
+            Self::InCollection(copies) => copies.remove(ids).await,
+            #[cfg(feature = "object-store")]
+            Self::InFiles(copies) => copies.remove::<T>(key, ids).await,
+        }
     }
 
     /// Removes the copies of a key's buckets in the collection. Returns their number.

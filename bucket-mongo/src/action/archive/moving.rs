@@ -98,7 +98,7 @@ impl<'a, T: Record> Moving<'a, T> {
         Self {
             copies: Copies::new(
                 &asked.archive.place(T::SPEC),
-                store.namespace(),
+                store,
                 deadline.map_or(patience, |deadline| deadline.min(patience)),
                 context.clone(),
             ),
@@ -350,7 +350,7 @@ impl<'a, T: Record> Moving<'a, T> {
     async fn begin(&self) -> Result<NewCopies> {
         let database = self.asked.buckets.store().database();
         let now = self.in_time(server_time(database, &self.context)).await?;
-        Ok(self.copies.begin(&self.of, now))
+        self.copies.begin(now).await
     }
 
     /// Moves the items of these back.

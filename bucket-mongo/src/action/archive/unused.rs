@@ -39,9 +39,9 @@ impl<T: Record> Buckets<T> {
     /// [`restore_from`](Self::restore_from) if records were removed since.
     ///
     /// A file stays if it is younger than two hours, if a bucket in the quarantine of [`repair`](Self::repair) refers to it,
-    /// or if it may have the copies of a bucket that has lost its reference. Files of other collections below the same path are
-    /// left alone. A collection that was restored from a dump under another name refers to the same files as the original: they
-    /// go as soon as the original needs them no more.
+    /// or if it may have the copies of a bucket that has lost its reference. Files of other collections below the same path
+    /// stay, also of those with the same names in other clusters. A collection that was restored from a dump refers to the
+    /// same files as the original: they go as soon as the original needs them no more.
     ///
     /// It reads all archived buckets of the collection, and the begin of each file.
     ///
@@ -127,7 +127,7 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
         let context = Context::of_all::<T>("remove_unused_files");
         let store = self.buckets.store();
         let place = self.archive.place(T::SPEC);
-        let copies = Copies::new(&place, store.namespace(), store.deadline(), context.clone());
+        let copies = Copies::new(&place, store, store.deadline(), context.clone());
         let Copies::InFiles(files) = copies else {
             let message =
                 "the archive is a collection, in which no copies are left: give this call files";
@@ -141,15 +141,14 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
         let stays = i64::try_from(STAYS.as_millis()).unwrap_or(i64::MAX);
         let until = DateTime::from_millis(now.timestamp_millis().saturating_sub(stays));
         let mut used = Used::<T>::new(store.namespace());
-        let plan = archive::references(T::SPEC, now);
+        let plan = archive::references(T::SPEC);
         let options = options(&context).await?;
         let collection = store.collection();
         let rows = scan::open(&collection, plan, None, options, &context).await?;
-        used.add_all(rows, |stored| Some(stored), now, &context)
-            .await?;
+        used.add_all(rows, |stored| Some(stored), &context).await?;
         // After the collection: a repair copies a bucket before it removes it.
         let rows = self.quarantined(&context).await?;
-        used.add_all(rows, repair::copied, now, &context).await?;
+        used.add_all(rows, repair::copied, &context).await?;
         self.remove(&files, used, until).await
     }
 
@@ -193,7 +192,7 @@ async fn options(context: &Context) -> Result<ReadOptions<'static>> {
 /// The files of a command.
 const TOGETHER: usize = 1_000;
 
-/// What buckets refer to.
+/// What buckets refer to, those of other models of the collection as well.
 struct Used<T> {
     of: String,
     files: HashSet<files::FileName>,
@@ -216,16 +215,12 @@ impl<T: Record> Used<T> {
         &mut self,
         mut rows: Rows<'_>,
         bucket: fn(&RawDocument) -> Option<&RawDocument>,
-        now: DateTime,
         context: &Context,
     ) -> Result<()> {
         let failed = |fault| Error::read(fault, context);
         while let Some(row) = rows.next(&|_| 0).await.map_err(failed)? {
-            match bucket(row) {
-                Some(stored) if !archive::may_be_gone(T::SPEC, stored, now) => {
-                    self.add(stored, context)?;
-                }
-                _ => {}
+            if let Some(stored) = bucket(row) {
+                self.add(stored, context)?;
             }
         }
         Ok(())

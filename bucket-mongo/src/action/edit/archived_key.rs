@@ -17,17 +17,9 @@ use crate::{Error, ErrorKind, Result};
 /// The copies that the buckets of a key refer to.
 #[derive(PartialEq)]
 pub(super) struct ArchivedKey {
-    #[cfg_attr(
-        not(feature = "seal"),
-        expect(dead_code, reason = "no handle has an archive then")
-    )]
     copies: Vec<ObjectId>,
-    /// What tells the buckets apart: those that have lost their references, or are in the quarantine, do not say which copies
-    /// theirs are.
-    #[cfg_attr(
-        not(feature = "seal"),
-        expect(dead_code, reason = "no handle has an archive then")
-    )]
+    /// What tells the buckets apart: those that have lost their references, whose records have expired, or are in the quarantine, do
+    /// not say which copies theirs are.
     buckets: HashSet<Vec<u8>>,
 }
 
@@ -43,7 +35,6 @@ impl ArchivedKey {
         quarantine: Copies<'a, T>,
         editing: &mut Editing<'a, T>,
     ) -> Result<(Self, Option<Error>)> {
-        #[cfg(feature = "seal")]
         let mut before = None;
         loop {
             let (in_quarantine, unread) = match quarantine.archived(editing).await {
@@ -51,7 +42,6 @@ impl ArchivedKey {
                 Err(error) => (Vec::new(), Some(error)),
             };
             let found = Self::look(quarantine.key, in_quarantine, editing).await?;
-            #[cfg(feature = "seal")]
             if !found.are_there(quarantine.key, editing).await? {
                 // Another erasure removes a copy after the bucket that refers to it.
                 if before.as_ref() != Some(&found) {
@@ -87,7 +77,7 @@ impl ArchivedKey {
             return Err(invalid(message, editing));
         }
         let now = DateTime::now();
-        found.retain(|stored| !was_archived(stored) && !may_be_gone(T::SPEC, stored, now));
+        found.retain(|stored| !may_be_gone(T::SPEC, stored, now));
         let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
         let copies = copies.collect();
         let moved = in_quarantine
@@ -111,7 +101,7 @@ impl ArchivedKey {
             return Ok(true);
         };
         let there = async || {
-            if !copies.are_there(&self.copies).await? {
+            if !copies.are_there::<T>(key, &self.copies).await? {
                 return Ok(false);
             }
             if self.copies.len() == self.buckets.len() {
@@ -128,6 +118,12 @@ impl ArchivedKey {
         }
     }
 
+    #[cfg(not(feature = "seal"))]
+    #[expect(clippy::unused_async, reason = "as with the feature")]
+    async fn are_there<T: Record>(&self, _: &T::Key, _: &mut Editing<'_, T>) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Removes them, and unless buckets are left, those of the key that none of these refers to. Returns the number of copies.
     #[cfg(feature = "seal")]
     pub(super) async fn remove<T: Record>(
@@ -142,12 +138,16 @@ impl ArchivedKey {
         if is_dry {
             return copies.count_key::<T>(key).await;
         }
+        if are_left && copies.are_files() {
+            // A file that has some of these may have others, too.
+            return Ok(0);
+        }
         let (mut removed, mut of_ids) = (0, false);
         loop {
             let more = if of_ids {
                 copies.remove_key::<T>(key).await
             } else {
-                copies.remove(&self.copies).await
+                copies.remove::<T>(key, &self.copies).await
             };
             match more {
                 Ok(more) => {
@@ -186,7 +186,7 @@ fn copies<T: Record>(editing: &Editing<'_, T>) -> Option<crate::action::archive:
     let archived = store.archived()?;
     Some(crate::action::archive::Copies::new(
         &archived.copies,
-        store.namespace(),
+        store,
         editing.left(),
         editing.context().clone(),
     ))

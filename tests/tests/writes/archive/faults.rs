@@ -305,7 +305,7 @@ async fn binary_data_of_a_user_that_looks_like_a_reference_stays_as_it_is() {
 }
 
 /// A server, and a database as an archiver sees it.
-async fn archiver() -> (DevServer, Database) {
+pub(super) async fn archiver() -> (DevServer, Database) {
     let server = DevServer::builder().own();
     let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
     let server = server.await.unwrap();
@@ -317,7 +317,12 @@ async fn archiver() -> (DevServer, Database) {
 }
 
 /// Of the archiver's commands.
-async fn fail(database: &Database, mode: impl Into<Bson>, command: &str, fault: Document) {
+pub(super) async fn fail(
+    database: &Database,
+    mode: impl Into<Bson>,
+    command: &str,
+    fault: Document,
+) {
     let mut data = doc! { "failCommands": [command], "appName": "archiver" };
     data.extend(fault);
     let point = doc! { "configureFailPoint": "failCommand", "mode": mode.into(), "data": data };

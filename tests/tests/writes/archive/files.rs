@@ -2,13 +2,17 @@
 
 use std::{fmt::Write, sync::Arc};
 
+use bucket_core::seal::{self as sealing, Sealing};
 use bucket_mongo::{
     Archive,
+    bson::RawDocumentBuf,
+    mongodb::Client,
     object_store::{
         ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory,
         path::Path,
     },
 };
+use bucket_tests::Load;
 
 use super::*;
 
@@ -397,4 +401,190 @@ async fn a_store_that_cannot_be_reached_is_named() {
     let error = events.remove_unused_files(place).await.unwrap_err();
     assert!(error.is_invalid_input(), "{error}");
     std::fs::remove_file(folder).unwrap();
+}
+
+macro_rules! kept {
+    ($($name:ident $key:ty, $days:literal;)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(
+            collection = "kept", items = "items", capacity = 10, seal_after = "1s", expire_after = $days,
+            keep_stats = "9500d"
+        )]
+        struct $name {
+            #[bucket(key)]
+            device: $key,
+            #[bucket(time, first, last)]
+            at: DateTime,
+        }
+    )*};
+}
+
+kept! {
+    Long i32, "9000d";
+    Wide i64, "9000d";
+    Short i32, "30d";
+}
+
+/// 40 archived records of the key 7.
+async fn kept(database: &TestDatabase, archive: &Archive) -> Buckets<Long> {
+    let kept = Long::buckets(database);
+    kept.ensure().await.unwrap();
+    let records = (0..40).map(|number| Long {
+        device: 7,
+        at: date(number),
+    });
+    kept.load(records).await;
+    kept.seal().await.unwrap();
+    let moved = kept.archive_to(archive.clone()).await.unwrap();
+    assert_eq!(moved.buckets, 4);
+    kept
+}
+
+/// As long as a deployment goes on, there are two models of a collection.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_stay_as_long_as_a_bucket_refers_to_them_whatever_the_limit_of_the_model() {
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let kept = kept(&database, &archive).await;
+    age(&store).await;
+    let short = Short::buckets(&database);
+    let unused = short.remove_unused_files(archive.clone()).await.unwrap();
+    assert_eq!((unused.files, unused.kept), (0, 1), "{unused}");
+    let both = kept.with_archive(archive.clone());
+    assert_eq!(both.range(7, ..).await.unwrap().len(), 40);
+    // Once they are gone by the limit, nobody needs it.
+    short.expire_records().await.unwrap();
+    let unused = short.remove_unused_files(archive).await.unwrap();
+    assert_eq!((unused.files, unused.kept), (1, 0), "{unused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_field_that_became_wider_has_the_same_files() {
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    kept(&database, &archive).await;
+    // Only its key leads to this one.
+    let kept = database.collection::<Document>("kept");
+    kept.delete_many(doc! {}).await.unwrap();
+    let wide = Wide::buckets(&database).with_archive(archive);
+    let would = wide.delete_key(7).dry_run().await.unwrap();
+    assert_eq!(would.archived, 4);
+    assert_eq!(wide.delete_key(7).await.unwrap(), would);
+    assert!(files(&*store, "").await.is_empty());
+}
+
+/// In another cluster, or of another time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_of_the_same_names_has_files_of_its_own() {
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    archived(&database, &archive, &["a"]).await;
+    let former = files(&*store, "").await;
+    let copied: Vec<Document> = documents(&database, "events").await;
+    let buckets = database.collection::<Document>("events");
+    buckets.drop().await.unwrap();
+    let events = archived(&database, &archive, &["a"]).await;
+    let events = events.with_archive(archive.clone());
+    age(&store).await;
+    let unused = events.remove_unused_files(archive.clone()).await.unwrap();
+    assert_eq!((unused.files, unused.kept), (0, 1), "{unused}");
+    let erased = events.delete_key(Record::key_of("a")).await.unwrap();
+    assert!(erased.archived > 0);
+    assert_eq!(files(&*store, "").await, former);
+    // A dump still reads what it refers to, and removes nothing of it.
+    buckets.insert_many(&copied).await.unwrap();
+    assert_eq!(stored(&events, "a").await.len(), 100);
+    let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
+    assert!(error.to_string().contains("another collection"), "{error}");
+    events.restore_from(archive).await.unwrap();
+    assert_eq!(files(&*store, "").await, former);
+    events.delete_key(Record::key_of("a")).await.unwrap();
+}
+
+/// Another tool has changed it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_leaves_the_files_of_other_keys_whatever_a_bucket_says() {
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let events = archived(&database, &archive, &["a"]).await;
+    let events = events.with_archive(archive);
+    let buckets = database.collection::<Document>("events");
+    let first = buckets.find_one(doc! {}).await.unwrap().unwrap();
+    let id = doc! { "_id": first.get("_id").unwrap() };
+    let other = doc! { "$set": { "device": "b" } };
+    buckets.update_one(id.clone(), other).await.unwrap();
+    for is_dry in [true, false] {
+        let erased = events.delete_key(Record::key_of("b"));
+        let erased = if is_dry { erased.dry_run() } else { erased };
+        let error = erased.await.unwrap_err();
+        assert!(error.to_string().contains("does not have all"), "{error}");
+    }
+    assert_eq!(files(&*store, "").await.len(), 1);
+    buckets.replace_one(id, first).await.unwrap();
+    assert_eq!(stored(&events, "a").await.len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_unreadable_quarantine_may_need_of_a_file_stays() {
+    let (server, database) = faults::archiver().await;
+    let own = Client::with_uri_str(server.uri()).await.unwrap();
+    let own = own.database("events");
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let events = Record::buckets(&database).with_archive(archive.clone());
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..40).await;
+    seal(&events).await;
+    events.archive_to(archive).await.unwrap();
+    let lost = doc! { "$set": { "items": [] } };
+    let buckets = own.collection::<Document>("events");
+    buckets.update_one(doc! {}, lost).await.unwrap();
+    let report = events
+        .repair(&events.verify().await.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(report.quarantined, 1, "{report}");
+    let refused = doc! { "errorCode": 13, "namespace": "events.events_quarantine" };
+    faults::fail(&database, "alwaysOn", "find", refused).await;
+    let error = events.delete_key(Record::key_of("a")).await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    assert_eq!(files(&*store, "").await.len(), 1);
+    faults::fail(&database, "off", "find", doc! {}).await;
+    let erased = events.delete_key(Record::key_of("a")).await.unwrap();
+    assert_eq!(erased.quarantined, 1);
+    assert!(files(&*store, "").await.is_empty());
+}
+
+/// Whoever expires has read the bucket before it was archived.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_says_that_it_was_archived_whoever_comes_first() {
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let events = Short::buckets(&database);
+    events.ensure().await.unwrap();
+    let long = Long::buckets(&database);
+    let records = (0..10).map(|number| Long {
+        device: 7,
+        at: date(number),
+    });
+    long.load(records).await;
+    long.seal().await.unwrap();
+    let buckets = database.collection::<RawDocumentBuf>("kept");
+    let read = buckets.find_one(doc! {}).await.unwrap().unwrap();
+    let expire = sealing::expire::<Short>(&read, |_| None, DateTime::now()).unwrap();
+    let Sealing::Statement(statement) = expire else {
+        panic!("{expire:?}");
+    };
+    long.archive_to(archive.clone()).await.unwrap();
+    let command = sealing::command(&Short::SPEC, [&statement]);
+    let reply = database.run_raw_command(command).await.unwrap();
+    assert_eq!(reply.get_i32("nModified").unwrap(), 0, "{reply}");
+    events.expire_records().await.unwrap();
+    let error = events.delete_key(7).await.unwrap_err();
+    assert!(error.is_archived(), "{error}");
 }

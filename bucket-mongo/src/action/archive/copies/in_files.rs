@@ -7,22 +7,31 @@ use std::{
 
 use bucket_core::{
     Record,
-    archive::files::{FileName, NewFile, folder_of_key},
+    archive::files::{FileName, NewFile, Owner, folder_of_key},
+    write::codes::UNAUTHORIZED,
 };
-use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
-use tokio::time::timeout;
+use mongodb::{
+    Database,
+    bson::{Bson, DateTime, Document, RawDocumentBuf, Uuid, doc, oid::ObjectId},
+};
+use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
     Error, Result,
     archive::{Files, Found},
     error::{Context, ReadFault},
+    read,
+    store::Store,
+    writer::faults,
 };
 
 /// Copies in files of an object store.
 pub(in crate::action) struct InFiles {
     files: Files,
-    /// The names of the database and of the collection that these belong to.
-    of: String,
+    database: Database,
+    collection: &'static str,
+    /// The collection that these belong to. It is asked for once.
+    owner: OnceCell<Owner>,
     /// The longest time for what is done together.
     patience: Duration,
     context: Context,
@@ -38,14 +47,37 @@ struct Unneeded {
 }
 
 impl InFiles {
-    pub(super) fn new(files: Files, of: String, patience: Duration, context: Context) -> Self {
+    pub(super) fn new(files: Files, store: &Store, patience: Duration, context: Context) -> Self {
         Self {
             files,
-            of,
+            database: store.database().clone(),
+            collection: store.spec().collection(),
+            owner: OnceCell::new(),
             patience,
             context,
             unneeded: HashMap::new(),
         }
+    }
+
+    /// The collection that these belong to.
+    pub(super) async fn owner(&self) -> Result<&Owner> {
+        self.in_time(self.asked_owner()).await
+    }
+
+    async fn asked_owner(&self) -> Result<&Owner, ReadFault> {
+        let ask = async || {
+            let list = doc! { "listCollections": 1, "filter": { "name": self.collection } };
+            let listed = self.database.run_command(list).await;
+            let uuid = match listed {
+                Ok(listed) => uuid_in(&listed),
+                // Whoever may not list them gets files without it.
+                Err(error) if faults::code(&error) == Some(UNAUTHORIZED) => None,
+                Err(error) => return Err(ReadFault::Driver(error)),
+            };
+            let of = format!("{}.{}", self.database.name(), self.collection);
+            Ok(Owner::new(of, uuid))
+        };
+        self.owner.get_or_try_init(ask).await
     }
 
     pub(super) async fn insert(&self, files: Vec<NewFile>) -> Result<()> {
@@ -61,11 +93,17 @@ impl InFiles {
         Ok(copies.filter_map(with_id).collect())
     }
 
-    pub(super) async fn are_there(&self, ids: &[ObjectId]) -> Result<bool> {
+    pub(super) async fn are_there<T: Record>(
+        &self,
+        key: &T::Key,
+        ids: &[ObjectId],
+    ) -> Result<bool> {
         let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
         let there = async {
             for name in names {
-                if self.own(name).await?.is_none() {
+                let file = self.own(name).await?;
+                // All copies of a file are removed together.
+                if !file.is_some_and(|file| file.header.is_of_key::<T>(key)) {
                     return Ok(false);
                 }
             }
@@ -100,13 +138,13 @@ impl InFiles {
         Ok(())
     }
 
-    pub(super) async fn remove(&self, ids: &[ObjectId]) -> Result<u64> {
+    pub(super) async fn remove<T: Record>(&self, key: &T::Key, ids: &[ObjectId]) -> Result<u64> {
         let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
         let removing = async {
             let mut removed = 0;
             for name in names {
-                // All copies of a file are of one key.
-                if let Some(file) = self.own(name).await? {
+                let file = self.own(name).await?;
+                if let Some(file) = file.filter(|file| file.header.is_of_key::<T>(key)) {
                     self.files.remove([name]).await?;
                     removed += file.header.copies;
                 }
@@ -138,9 +176,10 @@ impl InFiles {
         until: DateTime,
         is_unused: impl Fn(FileName) -> bool,
     ) -> Result<(Vec<Found>, u64)> {
-        let all = self.files.list(None).await;
+        let owner = self.owner().await?;
+        let all = self.files.list(None, self.patience).await;
         let all = all.map_err(|fault| Error::read(fault, &self.context))?;
-        let own = all.into_iter().filter(|file| file.header.of == self.of);
+        let own = all.into_iter().filter(|file| file.header.owner == *owner);
         let (unused, kept): (Vec<Found>, Vec<Found>) =
             own.partition(|file| file.header.at <= until && is_unused(file.name));
         Ok((unused, u64::try_from(kept.len()).unwrap_or(u64::MAX)))
@@ -153,22 +192,35 @@ impl InFiles {
     }
 
     async fn of_key<T: Record>(&self, key: &T::Key) -> Result<Vec<Found>, ReadFault> {
-        let folder = folder_of_key::<T>(key, &self.of);
-        let mut found = self.files.list(Some(&folder)).await?;
-        found.retain(|file| file.header.of == self.of && file.header.is_of_key::<T>(key));
+        let owner = self.asked_owner().await?;
+        let folder = folder_of_key::<T>(key, &owner.of);
+        let mut found = self.files.list(Some(&folder), self.patience).await?;
+        found.retain(|file| file.header.owner == *owner && file.header.is_of_key::<T>(key));
         Ok(found)
     }
 
     /// The file with this name, if it has copies of buckets of the collection.
     async fn own(&self, name: FileName) -> Result<Option<Found>, ReadFault> {
+        let owner = self.asked_owner().await?;
         let found = self.files.find(name).await?;
-        Ok(found.filter(|file| file.header.of == self.of))
+        Ok(found.filter(|file| file.header.owner == *owner))
     }
 
     async fn in_time<R>(&self, done: impl Future<Output = Result<R, ReadFault>>) -> Result<R> {
         let done = timeout(self.patience, done).await;
         let done = done.unwrap_or(Err(ReadFault::Late));
         done.map_err(|fault| Error::read(fault, &self.context))
+    }
+}
+
+/// The identity of the only collection of a listing.
+fn uuid_in(listed: &Document) -> Option<Uuid> {
+    let cursor = listed.get_document("cursor").ok()?;
+    let first = cursor.get_array("firstBatch").ok()?.first()?;
+    let uuid = read::uuid(first.as_document()?)?;
+    match uuid {
+        Bson::Binary(uuid) => uuid.to_uuid().ok(),
+        _ => None,
     }
 }
 
