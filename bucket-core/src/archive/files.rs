@@ -400,7 +400,7 @@ mod tests {
         let header = FileHeader::write(key, &owner, DateTime::from_millis(AT), 3);
         assert_eq!(FileHeader::read(&header).unwrap().owner, owner);
         let expected = rawdoc! {
-            "format": "bucket-archive", "version": 1, "of": "db.events", "uuid": uuid, "at": DateTime::from_millis(AT), "copies": 3,
+            "format": "bucket-archive", "version": 1, "of": "db.events", "uuid": bson::Binary::from(uuid), "at": DateTime::from_millis(AT), "copies": 3,
             "key": { "device": "a" },
         };
         assert_eq!(header, expected);
