@@ -25,9 +25,7 @@ mod remedy;
 mod statement;
 
 pub use self::{
-    copies::{
-        copied, copied_archived, copies_of_collection, copies_of_key, is_copy_of_key, remove_copies,
-    },
+    copies::{copied_archived, copies_of_collection, copies_of_key, is_copy_of_key, remove_copies},
     pair::{BetweenTwo, between_two, other_document},
     quarantine::{copied_document, leave, may_be_taken_back, quarantine, rely_on, take_back},
     remedy::{Remedy, newest_buckets, remedy},

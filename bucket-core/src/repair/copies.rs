@@ -86,12 +86,6 @@ pub fn copies_of_collection(spec: &BucketSpec) -> FindPlan {
     }
 }
 
-/// The bucket of a copy.
-#[must_use]
-pub fn copied(copy: &RawDocument) -> Option<&RawDocument> {
-    copied_document(copy)
-}
-
 /// The condition for the `_id` of a copy.
 fn of_collection(spec: &BucketSpec) -> RawDocumentBuf {
     let first = doc! { COLLECTION: spec.collection() };

@@ -148,7 +148,8 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
         used.add_all(rows, |stored| Some(stored), &context).await?;
         // After the collection: a repair copies a bucket before it removes it.
         let rows = self.quarantined(&context).await?;
-        used.add_all(rows, repair::copied, &context).await?;
+        used.add_all(rows, repair::copied_document, &context)
+            .await?;
         self.remove(&files, used, until).await
     }
 
