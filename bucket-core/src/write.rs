@@ -110,7 +110,7 @@ pub use self::{
         Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of,
         refuses_naming,
     },
-    ground::{Ground, Listing, Look, collection_drift},
+    ground::{Ground, Listing, Look, collection_drift, collection_uuid},
     holds::{HeldBack, Holds},
     new_documents::{NewDocument, NewDocuments, StoredDocuments},
     outcome::{Outcome, Reply, WriteFailure},

@@ -3,14 +3,14 @@
 use bson::RawDocumentBuf;
 use bucket_core::{
     index::Drift,
-    write::{Fault, Listing, Look, collection_drift},
+    write::{Fault, Listing, Look, collection_drift, collection_uuid},
 };
 use mongodb::Collection;
 
 use crate::{
     Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::{ReadOptions, uuid},
+    read::ReadOptions,
     store::Store,
     writer::faults,
 };
@@ -64,7 +64,7 @@ impl Store {
                     if let Some(drift @ Drift::Collation { .. }) = collection_drift(found) {
                         return Err(Error::new(ErrorKind::Drift(Box::new(drift)), context));
                     }
-                    self.cache().saw_collection(uuid(found));
+                    self.cache().saw_collection(collection_uuid(found));
                     self.cache().lock().saw_readable();
                 }
             }

@@ -27,7 +27,7 @@ pub(crate) use self::{
     options::ReadOptions,
     request::{MOST_REPLACED, Request},
     rows::{Find, Rows},
-    same_collection::{Met, SameCollection, of_one_collection, taken_away, uuid},
+    same_collection::{Met, SameCollection, of_one_collection, taken_away},
     shared::{Aggregated, SharedOptions},
     stream::Chunks,
     terms::Terms,

@@ -291,13 +291,13 @@ impl<E: Clone> Call<E> {
             return None;
         }
         let collection = match &self.ground {
-            Some(Ground::Collection(uuid)) => Some(uuid),
+            Some(Ground::Collection(uuid)) => Some(*uuid),
             _ => None,
         };
         let dispatch = |round: &mut Round| Dispatch {
             statements: round.command().statements(),
             body: round.take_body(),
-            collection: collection.cloned(),
+            collection,
         };
         let commands = rounds.iter_mut().map(dispatch).collect();
         self.phase = Phase::AwaitsReplies(rounds, rest);

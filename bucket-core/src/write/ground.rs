@@ -6,7 +6,7 @@
 //! handle looks once before its first write. Its commands then carry the UUID of the collection, so that the
 //! server refuses them if the collection is another one.
 
-use bson::{Binary, Bson, Document, doc};
+use bson::{Bson, Document, Uuid, doc};
 
 use super::codes::{NAMESPACE_NOT_FOUND, NOT_FOR_VIEWS, UNAUTHORIZED, is_unknown_field};
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ground {
     /// The collection with this UUID, which has the indexes.
-    Collection(Binary),
+    Collection(Uuid),
     /// The collection that has the name, which has the indexes: what else it is may not be looked at.
     Indexes,
     /// The collection that has the name: it may not be looked at.
@@ -106,11 +106,7 @@ impl Listing {
 impl Ground {
     /// The collection in such a listing.
     pub(super) fn of_listed(found: &Document) -> Self {
-        let uuid = found.get_document("info").ok();
-        match uuid.and_then(|info| info.get("uuid")) {
-            Some(Bson::Binary(uuid)) => Self::Collection(uuid.clone()),
-            _ => Self::Indexes,
-        }
+        collection_uuid(found).map_or(Self::Indexes, Self::Collection)
     }
 
     /// The same, whose indexes may not be looked at.
@@ -119,6 +115,25 @@ impl Ground {
             Self::Indexes => Self::Name,
             ground => ground,
         }
+    }
+}
+
+/// The UUID of a listed collection: a collection of the same name that is created later has another.
+///
+/// ```
+/// use bson::{Binary, Uuid, doc};
+/// use bucket_core::write::collection_uuid;
+///
+/// let uuid = Uuid::from_bytes([7; 16]);
+/// let listed = doc! { "name": "trades", "info": { "uuid": Binary::from(uuid) } };
+/// assert_eq!(collection_uuid(&listed), Some(uuid));
+/// assert_eq!(collection_uuid(&doc! { "name": "a_view", "info": {} }), None);
+/// ```
+#[must_use]
+pub fn collection_uuid(listed: &Document) -> Option<Uuid> {
+    match listed.get_document("info").ok()?.get("uuid")? {
+        Bson::Binary(uuid) => uuid.to_uuid().ok(),
+        _ => None,
     }
 }
 

@@ -4,10 +4,10 @@
 //! command to the name as if nothing were stored, or from the collection that has the name now. So a read of
 //! several commands looks at the collection when it ends.
 
-use bucket_core::write::{Listing, Look, codes::QUERY_PLAN_KILLED};
+use bucket_core::write::{Listing, Look, codes::QUERY_PLAN_KILLED, collection_uuid};
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt, stream};
-use mongodb::bson::{Bson, Document};
+use mongodb::bson::{Document, Uuid};
 use tokio::time::Instant;
 
 use super::{SharedOptions, options::ReadOptions, terms::Terms};
@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct SameCollection {
     store: Store,
     /// `None` if there was none, or if it was not looked at.
-    uuid: Option<Bson>,
+    uuid: Option<Uuid>,
 }
 
 /// What the commands of a read have met, as far as the end of the read shows.
@@ -65,7 +65,9 @@ impl SameCollection {
         };
         if looks {
             let found = own.look(&options.terms).await;
-            own.uuid = found.as_ref().and_then(|found| uuid(found.first()?));
+            own.uuid = found
+                .as_ref()
+                .and_then(|found| collection_uuid(found.first()?));
         }
         Some(own)
     }
@@ -90,7 +92,7 @@ impl SameCollection {
         let Some(found) = found.first() else {
             return Met::Gone;
         };
-        let now = uuid(found);
+        let now = collection_uuid(found);
         let is_another = now.is_some() && self.uuid.is_some() && now != self.uuid;
         self.store.cache().saw_collection(now);
         if is_another { Met::Another } else { Met::One }
@@ -122,15 +124,10 @@ impl SameCollection {
         match (found.first(), &self.uuid) {
             // Something was found in it.
             (None, _) => true,
-            (Some(found), Some(before)) => uuid(found).is_some_and(|now| now != *before),
+            (Some(found), Some(before)) => collection_uuid(found).is_some_and(|now| now != *before),
             (Some(_), None) => false,
         }
     }
-}
-
-/// The UUID of a listed collection.
-pub(crate) fn uuid(found: &Document) -> Option<Bson> {
-    found.get_document("info").ok()?.get("uuid").cloned()
 }
 
 /// The server's error for the cursors of such a collection.

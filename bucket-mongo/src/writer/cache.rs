@@ -12,7 +12,7 @@ use bucket_core::{
     BucketSpec,
     write::{self, Ground, Look},
 };
-use mongodb::bson::Bson;
+use mongodb::bson::Uuid;
 
 use crate::trace;
 
@@ -29,7 +29,7 @@ pub(crate) struct SharedCache {
     /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
     /// The UUID of the collection that the last look of a read has met.
-    collection: Mutex<Option<Bson>>,
+    collection: Mutex<Option<Uuid>>,
     /// When the call began that has last looked at what writes depend on and found it; `None` if the next one is to.
     looked: Mutex<Option<Instant>>,
     /// When an edit has last found that the collection is not another model's.
@@ -91,16 +91,16 @@ impl SharedCache {
     }
 
     /// The UUID of the collection, as far as reads or writes have looked at it. It may be out of date.
-    pub(crate) fn seen_collection(&self) -> Option<Bson> {
+    pub(crate) fn seen_collection(&self) -> Option<Uuid> {
         let seen = self.collection.lock();
-        let seen = seen.unwrap_or_else(PoisonError::into_inner).clone();
+        let seen = *seen.unwrap_or_else(PoisonError::into_inner);
         seen.or_else(|| match self.lock().ground() {
-            Some(Ground::Collection(uuid)) => Some(Bson::Binary(uuid.clone())),
+            Some(Ground::Collection(uuid)) => Some(*uuid),
             _ => None,
         })
     }
 
-    pub(crate) fn saw_collection(&self, uuid: Option<Bson>) {
+    pub(crate) fn saw_collection(&self, uuid: Option<Uuid>) {
         let seen = self.collection.lock();
         *seen.unwrap_or_else(PoisonError::into_inner) = uuid;
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bson::{Binary, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
+use bson::{Binary, Document, RawDocument, RawDocumentBuf, Uuid, doc, oid::ObjectId, raw::cstr};
 use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault, part_of, refuses_naming};
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -40,7 +40,7 @@ pub(super) struct Delivery<'a> {
     pub(super) selection: Selection,
     pub(super) cache: &'a SharedCache,
     /// The UUID of its collection.
-    pub(super) collection: Option<Binary>,
+    pub(super) collection: Option<Uuid>,
     /// The number of its statements.
     pub(super) statements: usize,
     /// Whether a second execution changes nothing more.
@@ -122,9 +122,9 @@ impl Delivery<'_> {
                     Some(part) => self.limited(part_of(body, part, number.is_some())),
                     None => self.limited(body.clone()),
                 };
-                let collection = self.collection.as_ref().filter(|_| named);
+                let collection = self.collection.filter(|_| named);
                 if let Some(collection) = collection {
-                    body.append(cstr!("collectionUUID"), collection.clone());
+                    body.append(cstr!("collectionUUID"), Binary::from(collection));
                 }
                 let is_named = collection.is_some();
                 let mut reply = self.send(body, number).await?;

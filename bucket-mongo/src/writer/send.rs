@@ -7,7 +7,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use bson::{Binary, RawDocumentBuf};
+use bson::{RawDocumentBuf, Uuid};
 use bucket_core::write::{Delivered, Dispatch};
 use futures_util::future::{Either, join_all, select};
 use mongodb::Database;
@@ -94,7 +94,7 @@ pub(super) struct Command {
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
     /// The UUID of its collection.
-    pub(super) collection: Option<Binary>,
+    pub(super) collection: Option<Uuid>,
     /// The number of its statements.
     pub(super) statements: usize,
     /// Whether a second execution changes nothing more.

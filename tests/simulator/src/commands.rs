@@ -1,6 +1,6 @@
 //! A simplified executor of commands: sessions and their numbers, tries and their answers.
 
-use bson::{Binary, RawDocumentBuf, doc, oid::ObjectId, raw::cstr, spec::BinarySubtype};
+use bson::{Binary, RawDocumentBuf, Uuid, doc, oid::ObjectId, raw::cstr, spec::BinarySubtype};
 use bucket_core::write::{
     Deed, Delivered, Delivery, Dispatch, Ended, Event as Told, Fault, WriteFailure, part_of,
 };
@@ -23,7 +23,7 @@ pub(crate) struct Command {
     delivery: Delivery,
     body: RawDocumentBuf,
     kind: String,
-    collection: Option<Binary>,
+    collection: Option<Uuid>,
     session: Session,
     /// The number of the current try.
     attempt: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Command {
 pub(crate) struct Order {
     pub(crate) body: RawDocumentBuf,
     pub(crate) statements: usize,
-    pub(crate) collection: Option<Binary>,
+    pub(crate) collection: Option<Uuid>,
     /// A second execution changes nothing more.
     pub(crate) is_repeatable: bool,
 }
@@ -172,8 +172,8 @@ impl<T: Model> World<'_, T> {
             None => command.body.clone(),
         };
         let is_named = named && client.cache.names_collections(command.in_session);
-        if let Some(uuid) = command.collection.as_ref().filter(|_| is_named) {
-            body.append(cstr!("collectionUUID"), uuid.clone());
+        if let Some(uuid) = command.collection.filter(|_| is_named) {
+            body.append(cstr!("collectionUUID"), Binary::from(uuid));
         }
         let mut concern = RawDocumentBuf::new();
         if client.plan.is_weak {

@@ -1,6 +1,6 @@
 //! The messages between a call and its executor.
 
-use bson::{Binary, RawDocumentBuf};
+use bson::{RawDocumentBuf, Uuid};
 
 #[cfg(doc)]
 use super::Call;
@@ -81,7 +81,7 @@ pub struct Dispatch {
     /// The number of its statements.
     pub statements: usize,
     /// The UUID of the collection that it is for, which the command names if [`Cache::names_collections`].
-    pub collection: Option<Binary>,
+    pub collection: Option<Uuid>,
 }
 
 /// The result of a step.

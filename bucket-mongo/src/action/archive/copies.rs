@@ -34,7 +34,7 @@ const REFERS_WITHIN: Duration = Duration::from_secs(60 * 60);
 pub(in crate::action) enum Copies {
     InCollection(InCollection),
     #[cfg(feature = "object-store")]
-    InFiles(InFiles),
+    InFiles(Box<InFiles>),
 }
 
 /// Does the same with either.
@@ -64,9 +64,12 @@ impl Copies {
                 context,
             )),
             #[cfg(feature = "object-store")]
-            Place::Files(files) => {
-                Self::InFiles(InFiles::new(files.clone(), store, patience, context))
-            }
+            Place::Files(files) => Self::InFiles(Box::new(InFiles::new(
+                files.clone(),
+                store,
+                patience,
+                context,
+            ))),
         }
     }
 

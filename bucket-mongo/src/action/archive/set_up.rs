@@ -4,6 +4,7 @@
 use bucket_core::{
     archive,
     index::{self, Drift, Unmet},
+    write::{Listing, collection_uuid},
 };
 use mongodb::{
     Collection, Database,
@@ -72,7 +73,8 @@ impl<'a> SetUp<'a> {
         };
         let own = self.store.spec().collection();
         let own = self.info(self.store.database(), own).await?;
-        if own.is_some_and(|own| uuid(&own).is_some() && uuid(&own) == uuid(&found)) {
+        let own = own.as_ref().and_then(collection_uuid);
+        if own.is_some() && own == collection_uuid(&found) {
             let message = "the archive must be another collection than that of the buckets";
             return Err(self.invalid(message.to_owned()));
         }
@@ -278,9 +280,10 @@ impl<'a> SetUp<'a> {
         let list = doc! { "listCollections": 1, "filter": { "name": name } };
         let reply = database.run_command(list).await;
         let reply = reply.map_err(|error| Error::read(error, self.context))?;
-        let cursor = reply.get_document("cursor").ok();
-        let first = cursor.and_then(|cursor| cursor.get_array("firstBatch").ok()?.first());
-        Ok(first.and_then(Bson::as_document).cloned())
+        match Listing::of_reply(&reply) {
+            Listing::Found(found) => Ok(found.into_iter().next()),
+            _ => Ok(None),
+        }
     }
 
     fn invalid(&self, message: String) -> Error {
@@ -290,11 +293,6 @@ impl<'a> SetUp<'a> {
 
 fn driver(error: bson::error::Error) -> mongodb::error::Error {
     error.into()
-}
-
-/// The identity of a collection.
-fn uuid(info: &Document) -> Option<&Bson> {
-    info.get_document("info").ok()?.get("uuid")
 }
 
 /// Why a collection is no place for copies: documents must not vanish from it, and keys must be compared as they are.

@@ -5,9 +5,12 @@ use std::time::Duration;
 use bucket_core::{
     index::Drift,
     schema::{CollectionDescription, MODELS},
-    write::codes::{DUPLICATE_KEY, TIME_LIMIT},
+    write::{
+        codes::{DUPLICATE_KEY, TIME_LIMIT},
+        collection_uuid,
+    },
 };
-use mongodb::bson::{Binary, Bson, DateTime, Document, Uuid, doc};
+use mongodb::bson::{DateTime, Document, Uuid, doc};
 
 use super::{
     ensure_report::{Described, EnsureReport},
@@ -36,7 +39,7 @@ impl SetUp<'_> {
         report: &mut EnsureReport,
         context: &Context,
     ) -> Result<()> {
-        let uuid = uuid(found);
+        let uuid = collection_uuid(found);
         // What is wrong with that collection is not wrong with the model's own.
         let of_models = &Context {
             collection: MODELS,
@@ -194,18 +197,6 @@ impl SetUp<'_> {
             Err(error) if code(&error) == Some(TIME_LIMIT) => Ok(true),
             Err(error) => Err(Error::read(error, context)),
         }
-    }
-}
-
-/// The UUID in an entry of `listCollections`.
-fn uuid(found: &Document) -> Option<Uuid> {
-    let info = found.get_document("info").ok()?;
-    match info.get("uuid") {
-        Some(Bson::Binary(Binary { bytes, .. })) => {
-            let bytes = bytes.as_slice().try_into().ok()?;
-            Some(Uuid::from_bytes(bytes))
-        }
-        _ => None,
     }
 }
 

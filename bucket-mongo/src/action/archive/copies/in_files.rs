@@ -8,19 +8,15 @@ use std::{
 use bucket_core::{
     Record,
     archive::files::{FileName, NewFile, Owner, folder_of_key},
-    write::codes::UNAUTHORIZED,
+    write::{Listing, Look, codes::UNAUTHORIZED, collection_uuid},
 };
-use mongodb::{
-    Database,
-    bson::{Bson, DateTime, Document, RawDocumentBuf, Uuid, doc, oid::ObjectId},
-};
+use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
 use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
     Error, Result,
     archive::{Files, Found},
     error::{Context, ReadFault},
-    read,
     store::Store,
     writer::faults,
 };
@@ -28,8 +24,7 @@ use crate::{
 /// Copies in files of an object store.
 pub(in crate::action) struct InFiles {
     files: Files,
-    database: Database,
-    collection: &'static str,
+    store: Store,
     /// The collection that these belong to. It is asked for once.
     owner: OnceCell<Owner>,
     /// The longest time for what is done together.
@@ -50,8 +45,7 @@ impl InFiles {
     pub(super) fn new(files: Files, store: &Store, patience: Duration, context: Context) -> Self {
         Self {
             files,
-            database: store.database().clone(),
-            collection: store.spec().collection(),
+            store: store.clone(),
             owner: OnceCell::new(),
             patience,
             context,
@@ -66,15 +60,19 @@ impl InFiles {
 
     async fn asked_owner(&self) -> Result<&Owner, ReadFault> {
         let ask = async || {
-            let list = doc! { "listCollections": 1, "filter": { "name": self.collection } };
-            let listed = self.database.run_command(list).await;
-            let uuid = match listed {
-                Ok(listed) => uuid_in(&listed),
+            let spec = self.store.spec();
+            let look = Look::Collection.command(spec);
+            let listing = match self.store.database().run_command(look).await {
+                Ok(reply) => Listing::of_reply(&reply),
                 // Whoever may not list them gets files without it.
-                Err(error) if faults::code(&error) == Some(UNAUTHORIZED) => None,
+                Err(error) if faults::code(&error) == Some(UNAUTHORIZED) => Listing::NotPermitted,
                 Err(error) => return Err(ReadFault::Driver(error)),
             };
-            let of = format!("{}.{}", self.database.name(), self.collection);
+            let uuid = match listing {
+                Listing::Found(found) => found.first().and_then(collection_uuid),
+                _ => None,
+            };
+            let of = format!("{}.{}", self.store.database().name(), spec.collection());
             Ok(Owner::new(of, uuid))
         };
         self.owner.get_or_try_init(ask).await
@@ -210,17 +208,6 @@ impl InFiles {
         let done = timeout(self.patience, done).await;
         let done = done.unwrap_or(Err(ReadFault::Late));
         done.map_err(|fault| Error::read(fault, &self.context))
-    }
-}
-
-/// The identity of the only collection of a listing.
-fn uuid_in(listed: &Document) -> Option<Uuid> {
-    let cursor = listed.get_document("cursor").ok()?;
-    let first = cursor.get_array("firstBatch").ok()?.first()?;
-    let uuid = read::uuid(first.as_document()?)?;
-    match uuid {
-        Bson::Binary(uuid) => uuid.to_uuid().ok(),
-        _ => None,
     }
 }
 
