@@ -55,11 +55,7 @@ pub fn archived_buckets(
 ) -> ScanPlan {
     let is_whole = range.start().is_none() && range.end().is_none();
     let mut condition = if is_whole {
-        // What does not say that it is archived, or when its records are, comes back too, and can then be mended.
-        let damaged = doc! { format!("{SEALED}.{FIRST}"): { "$not": { "$type": "date" } } };
-        let mut unmarked = is_packed_filter(spec);
-        unmarked.insert("$or", [may_refer(spec), damaged]);
-        doc! { "$or": [says_archived(), unmarked] }
+        doc! { "$or": [says_archived(), unmarked(spec)] }
     } else {
         let mut condition = within(spec, range);
         condition.insert("$or", [says_archived(), may_refer(spec)]);
@@ -73,18 +69,28 @@ pub fn archived_buckets(
     scan(spec, key, range, &condition)
 }
 
-/// All of all keys and times, however old: of each only what says whose it is, and where its items are. Another model may keep
-/// them for longer.
+/// All of all keys and times, however old, with those that were archived before their records have expired: of each only what
+/// says whose it is, how old, and where its items are. Another model may keep them for longer.
 #[must_use]
 pub fn references(spec: &BucketSpec) -> ScanPlan {
-    let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1 };
+    let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1, spec.age_field(): 1 };
     for key in spec.keys() {
         projection.insert(key.path, 1);
     }
+    let any = [says_archived(), was_archived(), unmarked(spec)];
     ScanPlan {
         projection,
-        ..archived_buckets(spec, None, TimeRange::ALL, DateTime::MIN)
+        ..scan(spec, None, TimeRange::ALL, &doc! { "$or": any })
     }
+}
+
+/// The condition for buckets that do not say that they are archived, or when their records are. They come back too, and can
+/// then be mended.
+fn unmarked(spec: &BucketSpec) -> Document {
+    let damaged = doc! { format!("{SEALED}.{FIRST}"): { "$not": { "$type": "date" } } };
+    let mut unmarked = is_packed_filter(spec);
+    unmarked.insert("$or", [may_refer(spec), damaged]);
+    unmarked
 }
 
 /// Sealed buckets with a record of the span, as they say themselves: not every form has other fields for that.
@@ -102,6 +108,10 @@ fn within(spec: &BucketSpec, range: TimeRange) -> Document {
 
 fn says_archived() -> Document {
     doc! { archived_path(): { "$exists": true } }
+}
+
+fn was_archived() -> Document {
+    doc! { copied_path(): { "$exists": true } }
 }
 
 /// The condition for the items of a bucket to have the size of a reference: another tool may have taken away what the bucket
@@ -130,13 +140,12 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
 }
 
 /// The archived buckets of the key: their ids and their references, those that were archived before their records have expired
-/// (`was_archived`), and some that may be archived (`is_archived`).
+/// (`archived_before`), and some that may be archived (`is_archived`).
 #[must_use]
 pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key.elements());
-        let copied = doc! { copied_path(): { "$exists": true } };
-        let any = doc! { "$or": [says_archived(), copied, may_refer(spec)] };
+        let any = doc! { "$or": [says_archived(), was_archived(), may_refer(spec)] };
         fields(writer, &any);
     });
     FindPlan {

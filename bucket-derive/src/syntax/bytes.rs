@@ -15,6 +15,9 @@ const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;
 /// Half of what the server takes: the largest record and the counters must fit on top.
 const MAX: u64 = 8 * MIB;
+/// These limits as literals.
+const LEAST: &str = "\"1KB\"";
+const MOST: &str = "\"8MB\"";
 
 /// The value of `max_bytes = "64 KiB"`.
 pub(crate) fn max_bytes(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
@@ -43,13 +46,13 @@ pub(crate) fn max_bytes(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
         Ok(small) if (KIB..=MAX).contains(&bytes) => Some(small),
         _ => {
             let (what, instead) = if bytes < KIB {
-                ("small", "1KB")
+                ("small", LEAST)
             } else {
-                ("large", "8MB")
+                ("large", MOST)
             };
             let shown = shown.escape_debug();
             let message = format!("`{shown}` is too {what}: the range is 1KB to 8MB");
-            let help = format!("{MAX_BYTES} = \"{instead}\"");
+            let help = format!("{MAX_BYTES} = {instead}");
             cx.error(entry.value_or_self(), message, help);
             None
         }
@@ -72,20 +75,29 @@ fn parse(text: &str) -> Result<u64, (String, String)> {
     let factor = match unit.to_lowercase().as_str() {
         "kb" | "kib" => KIB,
         "mb" | "mib" => MIB,
-        "" => return Err((format!("`{shown}` has no unit; {UNITS}"), number.to_owned())),
+        "" => return Err((format!("`{shown}` has no unit; {UNITS}"), in_range(number))),
         other => {
             let message = format!("unknown unit `{unit}` in `{shown}`; {UNITS}");
             let instead = match other {
-                "b" | "byte" | "bytes" => number,
-                _ => "\"256KB\"",
+                "b" | "byte" | "bytes" => in_range(number),
+                _ => "\"256KB\"".to_owned(),
             };
-            return Err((message, instead.to_owned()));
+            return Err((message, instead));
         }
     };
     // Whatever does not fit is out of range.
     Ok(number
         .parse()
         .map_or(u64::MAX, |n: u64| n.saturating_mul(factor)))
+}
+
+/// The literal for this number of bytes, or for the next one that is allowed.
+fn in_range(number: &str) -> String {
+    match number.parse().unwrap_or(u64::MAX) {
+        ..KIB => LEAST.to_owned(),
+        KIB..=MAX => number.to_owned(),
+        _ => MOST.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +126,9 @@ mod tests {
             ("65536", "has no unit", "65536"),
             ("2GB", "unknown unit `GB`", "\"256KB\""),
             ("65536 bytes", "unknown unit `bytes`", "65536"),
+            ("900B", "unknown unit `B`", "\"1KB\""),
+            ("9000000", "has no unit", "\"8MB\""),
+            ("99999999999999999999", "has no unit", "\"8MB\""),
         ] {
             let (problem, corrected) = parse(text).unwrap_err();
             assert!(problem.contains(message), "{text}: {problem}");

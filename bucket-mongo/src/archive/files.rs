@@ -123,8 +123,21 @@ impl Files {
         Ok(copies)
     }
 
-    /// The file with this name, if it is one of an archive.
-    pub(crate) async fn find(&self, name: FileName) -> Result<Option<Found>, ReadFault> {
+    /// The files with these names that are files of an archive.
+    pub(crate) async fn find(
+        &self,
+        names: impl IntoIterator<Item = FileName>,
+    ) -> Result<Vec<Found>, ReadFault> {
+        let mut finding = Vec::new();
+        for name in names {
+            finding.push(self.find_one(name));
+        }
+        let finding = stream::iter(finding).buffer_unordered(AT_ONCE);
+        let found: Vec<Option<Found>> = finding.try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn find_one(&self, name: FileName) -> Result<Option<Found>, ReadFault> {
         let path = self.path(&name.path());
         match self.store.head(&path).await {
             Ok(meta) => self.found(meta).await,

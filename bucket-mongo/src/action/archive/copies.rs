@@ -17,15 +17,12 @@ use bucket_core::{
     Record,
     archive::{Moving, files::NewFiles},
 };
-use mongodb::{
-    Database,
-    bson::{DateTime, RawDocument, RawDocumentBuf, Uuid, doc, oid::ObjectId},
-};
+use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, Uuid, oid::ObjectId};
 
 use self::in_collection::InCollection;
 #[cfg(feature = "object-store")]
 pub(super) use self::in_files::InFiles;
-use crate::{Error, Result, error::Context, read::Place, store::Store};
+use crate::{Result, error::Context, read::Place, store::Store};
 
 /// How long after a file has been begun a bucket may come to refer to it.
 const REFERS_WITHIN: Duration = Duration::from_secs(60 * 60);
@@ -78,18 +75,17 @@ impl Copies {
         !matches!(self, Self::InCollection(_))
     }
 
-    /// Begins with copies that are inserted together. `now` is the time of the server.
+    /// Begins with copies that are inserted together.
     #[cfg_attr(
         not(feature = "object-store"),
         expect(clippy::unused_async, reason = "as with the feature")
     )]
-    pub(super) async fn begin(&self, now: DateTime) -> Result<NewCopies> {
-        let files = match self {
-            Self::InCollection(_) => None,
+    pub(super) async fn begin(&self) -> Result<NewCopies> {
+        match self {
+            Self::InCollection(_) => Ok(NewCopies { files: None }),
             #[cfg(feature = "object-store")]
-            Self::InFiles(copies) => Some(NewFiles::new(copies.owner().await?.clone(), now)),
-        };
-        Ok(NewCopies { files, begun: now })
+            Self::InFiles(copies) => copies.begin().await,
+        }
     }
 
     /// Inserts the copies of these buckets, which are the new ones.
@@ -173,35 +169,51 @@ impl Copies {
 /// Copies that are to be inserted together.
 pub(super) struct NewCopies {
     /// None if each copy is a document of a collection.
-    files: Option<NewFiles>,
-    begun: DateTime,
+    files: Option<(NewFiles, DateTime)>,
 }
 
 impl NewCopies {
+    /// In files, which are begun at this time of the server.
+    #[cfg(feature = "object-store")]
+    fn in_files(files: NewFiles, begun: DateTime) -> Self {
+        Self {
+            files: Some((files, begun)),
+        }
+    }
+
     /// The id for the copy of a bucket, which is the next one that is added. A bucket whose key cannot be read gets none.
     pub(super) fn id_of<T: Record>(&mut self, stored: &RawDocument) -> ObjectId {
         match &mut self.files {
             None => ObjectId::new(),
-            Some(files) => files.id_of::<T>(stored, random).unwrap_or_default(),
+            Some((files, _)) => files.id_of::<T>(stored, random).unwrap_or_default(),
         }
     }
 
     pub(super) fn add(&mut self, copy: &RawDocument) {
-        if let Some(files) = &mut self.files {
+        if let Some((files, _)) = &mut self.files {
             files.add(copy);
         }
+    }
+
+    /// When the buckets say that they were archived: by that, a bucket whose records have expired still shows which file has its copy.
+    pub(super) fn at(&self) -> DateTime {
+        let begun = self.files.as_ref().map(|(_, begun)| *begun);
+        begun.unwrap_or_else(DateTime::now)
     }
 
     /// Until when buckets may come to refer to them; none if only those remove them that know them.
     pub(super) fn until(&self) -> Option<DateTime> {
         let within = i64::try_from(REFERS_WITHIN.as_millis()).unwrap_or(i64::MAX);
-        let until = self.begun.timestamp_millis().saturating_add(within);
-        self.files.as_ref().map(|_| DateTime::from_millis(until))
+        let (_, begun) = self.files.as_ref()?;
+        Some(DateTime::from_millis(
+            begun.timestamp_millis().saturating_add(within),
+        ))
     }
 
     #[cfg(feature = "object-store")]
     fn finish(self) -> Vec<NewFile> {
-        self.files.map(NewFiles::finish).unwrap_or_default()
+        self.files
+            .map_or_else(Vec::new, |(files, _)| files.finish())
     }
 }
 
@@ -210,12 +222,4 @@ fn random() -> [u8; 6] {
     let uuid = Uuid::new().bytes();
     // The version comes after these.
     [uuid[0], uuid[1], uuid[2], uuid[3], uuid[4], uuid[5]]
-}
-
-/// The time of the primary.
-pub(super) async fn server_time(database: &Database, context: &Context) -> Result<DateTime> {
-    let hello = database.run_command(doc! { "hello": 1 }).await;
-    let hello = hello.map_err(|error| Error::read(error, context))?;
-    let now = hello.get_datetime("localTime");
-    Ok(now.map_or_else(|_| DateTime::now(), |now| *now))
 }

@@ -12,10 +12,7 @@ use bucket_core::{
 use mongodb::bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{
-    ArchiveReport, Change, Copies, SetUp,
-    copies::{NewCopies, server_time},
-};
+use super::{ArchiveReport, Change, Copies, SetUp};
 use crate::{
     Archive, Buckets, Error, ErrorKind, Result,
     action::{
@@ -294,10 +291,10 @@ impl<'a, T: Record> Moving<'a, T> {
     /// Moves the items of these into the archive.
     async fn archive(&mut self, found: &[RawDocumentBuf]) -> Result<()> {
         let mut moving = Vec::with_capacity(found.len());
-        let mut new = self.begin().await?;
+        let mut new = self.copies.begin().await?;
         for stored in found {
             let id = new.id_of::<T>(stored);
-            match archive::archive::<T>(stored, id, &self.of, DateTime::now(), new.until()) {
+            match archive::archive::<T>(stored, id, &self.of, new.at(), new.until()) {
                 Ok(Some(of)) => {
                     new.add(&of.copy);
                     moving.push(of);
@@ -344,13 +341,6 @@ impl<'a, T: Record> Moving<'a, T> {
             ErrorKind::InvalidArgument { message },
             &self.context,
         ))
-    }
-
-    /// Begins with copies that are inserted together.
-    async fn begin(&self) -> Result<NewCopies> {
-        let database = self.asked.buckets.store().database();
-        let now = self.in_time(server_time(database, &self.context)).await?;
-        self.copies.begin(now).await
     }
 
     /// Moves the items of these back.

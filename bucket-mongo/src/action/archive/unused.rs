@@ -13,13 +13,11 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{
-    Copies,
-    copies::{InFiles, server_time},
-};
+use super::{Copies, copies::InFiles};
 use crate::{
     Archive, Buckets, Error, ErrorKind, Result,
     action::{ActionFuture, edit::Editing, repair::default_quarantine, scan},
+    archive::Found,
     collection::collection,
     error::Context,
     read::{ReadOptions, Rows},
@@ -39,7 +37,8 @@ impl<T: Record> Buckets<T> {
     /// [`restore_from`](Self::restore_from) if records were removed since.
     ///
     /// A file stays if it is younger than two hours, if a bucket in the quarantine of [`repair`](Self::repair) refers to it,
-    /// or if it may have the copies of a bucket that has lost its reference. Files of other collections below the same path
+    /// if it may have the copies of a bucket that has lost its reference, or if records of it have expired less than an hour ago
+    /// whose statistics are kept. Files of other collections below the same path
     /// stay, also of those with the same names in other clusters. A collection that was restored from a dump refers to the
     /// same files as the original: they go as soon as the original needs them no more.
     ///
@@ -137,10 +136,10 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
         let settings = Settings::default();
         let mut editing = Editing::new(self.buckets, None, &settings, context.clone())?;
         editing.check_collection().await?;
-        let now = server_time(store.database(), &context).await?;
+        let now = files.now().await?;
         let stays = i64::try_from(STAYS.as_millis()).unwrap_or(i64::MAX);
         let until = DateTime::from_millis(now.timestamp_millis().saturating_sub(stays));
-        let mut used = Used::<T>::new(store.namespace());
+        let mut used = Used::<T>::new(store.namespace(), now);
         let plan = archive::references(T::SPEC);
         let options = options(&context).await?;
         let collection = store.collection();
@@ -154,7 +153,7 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
     }
 
     async fn remove(&self, files: &InFiles, used: Used<T>, until: DateTime) -> Result<UnusedFiles> {
-        let (unused, kept) = files.unused(until, |name| !used.has(name)).await?;
+        let (unused, kept) = files.unused(until, |file| !used.has(file)).await?;
         if !self.is_dry {
             for some in unused.chunks(TOGETHER) {
                 files.remove_files(some).await?;
@@ -199,15 +198,21 @@ struct Used<T> {
     files: HashSet<files::FileName>,
     /// Those of keys with a bucket that does not say any more which its file is.
     folders: HashSet<String>,
+    /// Those that were begun at these times, for buckets whose records have expired. An erasure asks for their copies, to tell a
+    /// wrong archive, until the records have expired for so long that an archive may have removed them.
+    begun: HashSet<(String, DateTime)>,
+    now: DateTime,
     record: std::marker::PhantomData<fn() -> T>,
 }
 
 impl<T: Record> Used<T> {
-    fn new(of: String) -> Self {
+    fn new(of: String, now: DateTime) -> Self {
         Self {
             of,
             files: HashSet::new(),
             folders: HashSet::new(),
+            begun: HashSet::new(),
+            now,
             record: std::marker::PhantomData,
         }
     }
@@ -235,12 +240,20 @@ impl<T: Record> Used<T> {
             let damaged = || ErrorKind::Damaged(archive::without_reference(stored));
             self.folders
                 .insert(folder.ok_or_else(|| Error::new(damaged(), context))?);
+        } else if let Some(at) = archive::archived_before(stored)
+            && !archive::may_be_gone(T::SPEC, stored, self.now)
+        {
+            let folder = files::folder_of::<T>(stored, &self.of);
+            self.begun.extend(folder.map(|folder| (folder, at)));
         }
         Ok(())
     }
 
-    fn has(&self, file: files::FileName) -> bool {
-        self.files.contains(&file) || self.folders.contains(&file.folder())
+    fn has(&self, file: &Found) -> bool {
+        let folder = file.name.folder();
+        self.files.contains(&file.name)
+            || self.folders.contains(&folder)
+            || self.begun.contains(&(folder, file.header.at))
     }
 }
 

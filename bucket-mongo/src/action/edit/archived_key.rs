@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use bucket_core::{
     Record,
     archive::{
-        copy_of, is_archived, is_elsewhere, may_be_gone, move_of, references_of_key, was_archived,
+        archived_before, copy_of, is_archived, is_elsewhere, may_be_gone, move_of,
+        references_of_key,
     },
     read::ReadKey,
 };
@@ -64,7 +65,7 @@ impl ArchivedKey {
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
         let mut found = editing.read(plan).await?;
-        found.retain(|stored| is_archived(T::SPEC, stored) || was_archived(stored));
+        found.retain(|stored| is_archived(T::SPEC, stored) || archived_before(stored).is_some());
         let has_archive = editing.buckets.store().archived().is_some();
         let first = found.first().or(in_quarantine.first());
         if let Some(first) = first.filter(|_| !has_archive) {

@@ -17,7 +17,8 @@ pub struct Removed {
     /// Of [`delete_key`](crate::Buckets::delete_key): the number of buckets that were removed from the quarantine of
     /// [`repair`](crate::Buckets::repair). Their records are not counted. 0 of other removals.
     pub quarantined: u64,
-    /// Of [`delete_key`](crate::Buckets::delete_key): the number of buckets whose items were removed from the archive.
+    /// Of [`delete_key`](crate::Buckets::delete_key): the number of copies of buckets that were removed from the archive. Those
+    /// that no bucket referred to any more count too. Of several calls at a time, more than one may count a copy in a file.
     /// 0 of other removals.
     pub archived: u64,
 }

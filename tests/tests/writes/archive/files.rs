@@ -427,11 +427,16 @@ kept! {
 
 /// 40 archived records of the key 7.
 async fn kept(database: &TestDatabase, archive: &Archive) -> Buckets<Long> {
+    kept_from(date(0), database, archive).await
+}
+
+/// The same, from this time on.
+async fn kept_from(from: DateTime, database: &TestDatabase, archive: &Archive) -> Buckets<Long> {
     let kept = Long::buckets(database);
     kept.ensure().await.unwrap();
     let records = (0..40).map(|number| Long {
         device: 7,
-        at: date(number),
+        at: DateTime::from_millis(from.timestamp_millis() + number),
     });
     kept.load(records).await;
     kept.seal().await.unwrap();
@@ -457,6 +462,36 @@ async fn files_stay_as_long_as_a_bucket_refers_to_them_whatever_the_limit_of_the
     short.expire_records().await.unwrap();
     let unused = short.remove_unused_files(archive).await.unwrap();
     assert_eq!((unused.files, unused.kept), (1, 0), "{unused}");
+}
+
+/// An erasure cannot tell a wrong archive from one that has removed what has expired.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_stay_while_an_erasure_asks_for_copies_of_what_has_expired() {
+    const HOUR: i64 = 60 * 60 * 1_000;
+    let database = database().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let now = DateTime::now().timestamp_millis();
+    let expired = |ago: i64| DateTime::from_millis(now - 30 * 24 * HOUR - ago);
+    for (from, unused) in [(expired(HOUR / 6), 0), (expired(2 * HOUR), 1)] {
+        let kept = kept_from(from, &database, &archive).await;
+        age(&store).await;
+        let earlier = doc! { "$subtract": ["$_sealed.archived", 3 * HOUR] };
+        let earlier = doc! { "$set": { "_sealed.archived": earlier } };
+        let buckets = database.collection::<Document>("kept");
+        buckets.update_many(doc! {}, vec![earlier]).await.unwrap();
+        let short = Short::buckets(&database);
+        short.expire_records().await.unwrap();
+        let found = short.remove_unused_files(archive.clone()).await.unwrap();
+        assert_eq!((found.files, found.kept), (unused, 1 - unused), "{found}");
+        if unused == 0 {
+            let error = kept.delete_key(7).await.unwrap_err();
+            assert!(error.is_archived(), "{error}");
+        }
+        let erased = short.with_archive(archive.clone()).delete_key(7).await;
+        assert_eq!(erased.unwrap().buckets, 4);
+        assert!(files(&*store, "").await.is_empty());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

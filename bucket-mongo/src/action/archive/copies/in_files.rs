@@ -7,12 +7,13 @@ use std::{
 
 use bucket_core::{
     Record,
-    archive::files::{FileName, NewFile, Owner, folder_of_key},
+    archive::files::{FileName, NewFile, NewFiles, Owner, folder_of_key},
     write::{Listing, Look, codes::UNAUTHORIZED, collection_uuid},
 };
-use mongodb::bson::{DateTime, RawDocumentBuf, oid::ObjectId};
+use mongodb::bson::{DateTime, RawDocumentBuf, doc, oid::ObjectId};
 use tokio::{sync::OnceCell, time::timeout};
 
+use super::NewCopies;
 use crate::{
     Error, Result,
     archive::{Files, Found},
@@ -53,12 +54,24 @@ impl InFiles {
         }
     }
 
-    /// The collection that these belong to.
-    pub(super) async fn owner(&self) -> Result<&Owner> {
-        self.in_time(self.asked_owner()).await
+    /// Begins with files of copies.
+    pub(super) async fn begin(&self) -> Result<NewCopies> {
+        let owner = self.in_time(self.owner()).await?;
+        let now = self.now().await?;
+        Ok(NewCopies::in_files(NewFiles::new(owner.clone(), now), now))
     }
 
-    async fn asked_owner(&self) -> Result<&Owner, ReadFault> {
+    /// The time of the server, by which files are dated.
+    pub(in super::super) async fn now(&self) -> Result<DateTime> {
+        let asked = self.store.database().run_command(doc! { "hello": 1 });
+        let hello = self.in_time(async { asked.await.map_err(ReadFault::Driver) });
+        let hello = hello.await?;
+        let now = hello.get_datetime("localTime");
+        Ok(now.map_or_else(|_| DateTime::now(), |now| *now))
+    }
+
+    /// The collection that these belong to.
+    async fn owner(&self) -> Result<&Owner, ReadFault> {
         let ask = async || {
             let spec = self.store.spec();
             let look = Look::Collection.command(spec);
@@ -97,31 +110,24 @@ impl InFiles {
         ids: &[ObjectId],
     ) -> Result<bool> {
         let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
-        let there = async {
-            for name in names {
-                let file = self.own(name).await?;
-                // All copies of a file are removed together.
-                if !file.is_some_and(|file| file.header.is_of_key::<T>(key)) {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        };
-        self.in_time(there).await
+        let of = names.len();
+        // All copies of a file are removed together.
+        let there = self.in_time(self.own_of_key::<T>(key, names)).await?;
+        Ok(there.len() == of)
     }
 
     pub(super) async fn remove_unneeded(&mut self, ids: &[ObjectId]) -> Result<()> {
+        let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
+        let met = names
+            .into_iter()
+            .filter(|name| !self.unneeded.contains_key(name));
+        for file in self.in_time(self.own(met.collect())).await? {
+            let of = file.header.copies;
+            let ids = HashSet::new();
+            self.unneeded.insert(file.name, Unneeded { ids, of });
+        }
         for id in ids {
-            let name = FileName::of(*id);
-            if !self.unneeded.contains_key(&name) {
-                let Some(file) = self.in_time(self.own(name)).await? else {
-                    continue;
-                };
-                let of = file.header.copies;
-                let ids = HashSet::new();
-                self.unneeded.insert(name, Unneeded { ids, of });
-            }
-            if let Some(unneeded) = self.unneeded.get_mut(&name) {
+            if let Some(unneeded) = self.unneeded.get_mut(&FileName::of(*id)) {
                 unneeded.ids.insert(*id);
             }
         }
@@ -139,15 +145,11 @@ impl InFiles {
     pub(super) async fn remove<T: Record>(&self, key: &T::Key, ids: &[ObjectId]) -> Result<u64> {
         let names: HashSet<FileName> = ids.iter().copied().map(FileName::of).collect();
         let removing = async {
-            let mut removed = 0;
-            for name in names {
-                let file = self.own(name).await?;
-                if let Some(file) = file.filter(|file| file.header.is_of_key::<T>(key)) {
-                    self.files.remove([name]).await?;
-                    removed += file.header.copies;
-                }
-            }
-            Ok(removed)
+            let found = self.own_of_key::<T>(key, names).await?;
+            self.files
+                .remove(found.iter().map(|file| file.name))
+                .await?;
+            Ok(copies_in(&found))
         };
         self.in_time(removing).await
     }
@@ -172,14 +174,14 @@ impl InFiles {
     pub(in super::super) async fn unused(
         &self,
         until: DateTime,
-        is_unused: impl Fn(FileName) -> bool,
+        is_unused: impl Fn(&Found) -> bool,
     ) -> Result<(Vec<Found>, u64)> {
-        let owner = self.owner().await?;
+        let owner = self.in_time(self.owner()).await?;
         let all = self.files.list(None, self.patience).await;
         let all = all.map_err(|fault| Error::read(fault, &self.context))?;
         let own = all.into_iter().filter(|file| file.header.owner == *owner);
         let (unused, kept): (Vec<Found>, Vec<Found>) =
-            own.partition(|file| file.header.at <= until && is_unused(file.name));
+            own.partition(|file| file.header.at <= until && is_unused(file));
         Ok((unused, u64::try_from(kept.len()).unwrap_or(u64::MAX)))
     }
 
@@ -190,18 +192,30 @@ impl InFiles {
     }
 
     async fn of_key<T: Record>(&self, key: &T::Key) -> Result<Vec<Found>, ReadFault> {
-        let owner = self.asked_owner().await?;
+        let owner = self.owner().await?;
         let folder = folder_of_key::<T>(key, &owner.of);
         let mut found = self.files.list(Some(&folder), self.patience).await?;
         found.retain(|file| file.header.owner == *owner && file.header.is_of_key::<T>(key));
         Ok(found)
     }
 
-    /// The file with this name, if it has copies of buckets of the collection.
-    async fn own(&self, name: FileName) -> Result<Option<Found>, ReadFault> {
-        let owner = self.asked_owner().await?;
-        let found = self.files.find(name).await?;
-        Ok(found.filter(|file| file.header.owner == *owner))
+    /// Those of these files that have copies of buckets of the collection.
+    async fn own(&self, names: HashSet<FileName>) -> Result<Vec<Found>, ReadFault> {
+        let owner = self.owner().await?;
+        let mut found = self.files.find(names).await?;
+        found.retain(|file| file.header.owner == *owner);
+        Ok(found)
+    }
+
+    /// Those of them that have the key's.
+    async fn own_of_key<T: Record>(
+        &self,
+        key: &T::Key,
+        names: HashSet<FileName>,
+    ) -> Result<Vec<Found>, ReadFault> {
+        let mut found = self.own(names).await?;
+        found.retain(|file| file.header.is_of_key::<T>(key));
+        Ok(found)
     }
 
     async fn in_time<R>(&self, done: impl Future<Output = Result<R, ReadFault>>) -> Result<R> {
