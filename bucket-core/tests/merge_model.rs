@@ -25,7 +25,7 @@ use bucket_core::{
     seal::{
         Due, Grouping, MergeDue, Sealing, command, expire, has_expired, merge, merge_commands, seal,
     },
-    write::Batch,
+    write::{Batch, Source},
 };
 use proptest::prelude::*;
 
@@ -62,9 +62,25 @@ fn store_more<const F: usize>(
     first: usize,
     now: DateTime,
 ) {
+    store_from::<F>(None, collection, (plan, first), now);
+}
+
+/// The same, from a source with these records.
+fn store_from<const F: usize>(
+    source: Option<&str>,
+    collection: &mut Collection,
+    (plan, first): (&[Drawn], usize),
+    now: DateTime,
+) {
     let mut batch = Batch::of::<Sample<F>>();
+    if let Some(source) = source {
+        batch.set_source(Source::new(Sample::<F>::SPEC, source).unwrap());
+    }
     for (index, drawn) in plan.iter().enumerate() {
         let sample = drawn.sample::<F>(first + index);
+        if source.is_some() {
+            batch.set_position(i64::try_from(first + index).unwrap());
+        }
         batch.push(index, &sample).unwrap();
     }
     batch.set_now(now);
@@ -527,4 +543,27 @@ fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
     assert_eq!(merged::<WINDOW_MERGED>(&collection, &first_stays, NOW), 0);
     assert_eq!(merged::<WINDOW_MERGED>(&collection, &[true], NOW), 3);
     assert_eq!(collection.documents().len(), slots);
+}
+
+#[test]
+fn late_records_of_a_source_go_to_the_place_after_those_that_are_merged() {
+    let record = |at: i64| Drawn {
+        device: 0,
+        at,
+        value: 1,
+        level: None,
+        code: String::new(),
+    };
+    let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
+    let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
+    for round in 1..4 {
+        sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+        merged::<WINDOW_MERGED>(&collection, &[true], NOW);
+        let slots = collection.documents().len();
+        let late = [record(100), record(1_100), record(2_100)];
+        let late = (&late[..], 100 * round);
+        store_from::<WINDOW_MERGED>(Some("s"), &mut collection, late, NOW);
+        assert_eq!(collection.documents().len(), slots + 3);
+        verified::<WINDOW_MERGED>(&collection, NOW).unwrap();
+    }
 }

@@ -25,6 +25,9 @@ impl Chain {
     /// it has refused a record that its count has room for.
     pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
+        if self.saw_merged(stored)? {
+            return Ok(());
+        }
         let mut known = self.known(stored)?;
         // Others have gone on: it was a race.
         self.taken
@@ -68,11 +71,7 @@ impl Chain {
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
-        if let Some(origins) = self.origins(stored)? {
-            match self.last_merged(stored, &origins)? {
-                Some(known) => self.tail = Tail::Full(known),
-                None => self.saw_none_open(),
-            }
+        if self.saw_merged(stored)? {
             return Ok(());
         }
         if self.asks_beside().is_some() {
@@ -101,10 +100,18 @@ impl Chain {
         }
     }
 
-    /// Where the items of a merged bucket came from.
-    fn origins(&self, stored: &RawDocument) -> Result<Option<Origins>, DamagedBucket> {
+    /// Takes a merged bucket, if this is one: it is the newest of the window if it has buckets of it.
+    fn saw_merged(&mut self, stored: &RawDocument) -> Result<bool, DamagedBucket> {
         let origins = Origins::read(self.spec, stored);
-        origins.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+        let origins = origins.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
+        let Some(origins) = origins else {
+            return Ok(false);
+        };
+        match self.last_merged(stored, &origins)? {
+            Some(known) => self.tail = Tail::Full(known),
+            None => self.saw_none_open(),
+        }
+        Ok(true)
     }
 
     /// The last bucket of the chain's window that is merged with others, as if it were still there.
