@@ -340,6 +340,37 @@ fn a_position_goes_on_after_its_document_and_reads_back() {
 }
 
 #[test]
+fn a_bucket_that_was_sealed_between_two_looks_has_no_room() {
+    let mut room = windows();
+    room.swap(1, 2);
+    let own = room[1].get("_id").cloned().unwrap();
+    let other = room[2].insert("_id", own).unwrap();
+    room[1].insert("_id", other);
+    let suspicion = || {
+        let mut checker = Checker::<Windowed>::new(NOW);
+        for document in &room {
+            checker.take(&RawDocumentBuf::try_from(document).unwrap(), |_| None);
+        }
+        checker.end();
+        checker.suspicions().remove(0)
+    };
+    let projection = suspicion().plan(&Windowed::SPEC).projection;
+    let looked = |seal: &dyn Fn(Document) -> Document| {
+        let found = room.iter().cloned().map(seal).map(|document| {
+            let shown = document
+                .into_iter()
+                .filter(|(name, _)| projection.contains_key(name));
+            RawDocumentBuf::try_from(&shown.collect::<Document>()).unwrap()
+        });
+        let found: Vec<RawDocumentBuf> = found.collect();
+        suspicion().after_look::<Windowed>(&found, |_| None)
+    };
+    assert!(looked(&|document| document).is_some());
+    let sealed = doc! { "first": NOW, "last": NOW };
+    assert!(looked(&|document| with(document, "_sealed", sealed.clone())).is_none());
+}
+
+#[test]
 fn a_record_id_in_two_buckets_is_found_where_it_is_looked_for() {
     let windows = windows();
     let ids = |documents: &[Document]| {

@@ -13,6 +13,7 @@ use crate::{
         id::{Place, push_place},
         merged::MERGED,
         record::Record,
+        sealed::SEALED,
     },
     codec::raw::RawWriter,
     model::{
@@ -61,7 +62,8 @@ fn without_items(spec: &BucketSpec) -> Document {
     let own = spec.own_fields().map(|own| own.name(names));
     let keys = spec.keys().iter().map(|key| key.path);
     let merged = spec.merge().map(|_| MERGED);
-    let all = [ID, names.count].into_iter().chain(keys).chain(own);
+    // A bucket that has been sealed since has no room, whatever its count says.
+    let all = [ID, names.count, SEALED].into_iter().chain(keys).chain(own);
     let all = all.chain(merged);
     all.map(|name| (name.to_owned(), Bson::Int32(1))).collect()
 }
