@@ -4,10 +4,10 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::description::CollectionDescription;
 use crate::{
-    bucket::edits,
+    bucket::{edits, sealed::is_packed_filter},
     index::Drift,
     model::{
-        aggregate::{Aggregate, AggregateKind},
+        aggregate::{Aggregate, AggregateKind, NonFinite},
         spec::BucketSpec,
     },
 };
@@ -64,24 +64,36 @@ impl CollectionDescription {
 /// What a bucket meets that lacks an aggregate to which one of its records contributes.
 fn lacks(spec: &BucketSpec, aggregate: &Aggregate) -> Option<Document> {
     let mut filter = doc! { aggregate.path: { "$exists": false } };
+    let has_records = || {
+        let count = format!("${}", spec.names().count);
+        doc! { "$gt": [count, edits::removed()] }
+    };
     match aggregate.kind {
         AggregateKind::Count
         | AggregateKind::CountIf
         | AggregateKind::Tally
         | AggregateKind::FirstTime
         | AggregateKind::LastTime => {
-            let count = format!("${}", spec.names().count);
-            filter.insert("$expr", doc! { "$gt": [count, edits::removed()] });
+            filter.insert("$expr", has_records());
         }
         // A record may have no value, and NaN is none.
         _ => {
-            let name = spec.inputs().get(aggregate.input)?.name;
+            let input = spec.inputs().get(aggregate.input)?;
+            let name = input.name;
             if !spec.fields().iter().any(|field| field.name == name) {
                 // It is an attribute.
                 return None;
             }
             let value = format!("{}.{name}", spec.items());
-            filter.insert(value, doc! { "$gte": Bson::Double(f64::NEG_INFINITY) });
+            let value = doc! { value: { "$gte": Bson::Double(f64::NEG_INFINITY) } };
+            if input.optional || input.non_finite != NonFinite::Reject {
+                filter.extend(value);
+            } else {
+                // The server does not look into columns, but each record has a value.
+                let mut packed = is_packed_filter(spec);
+                packed.insert("$expr", has_records());
+                filter.insert("$or", vec![value, packed]);
+            }
         }
     }
     Some(filter)

@@ -1,6 +1,8 @@
 //! The description that `ensure` keeps of a collection: other services and later versions of a model see by it what
 //! they cannot read, and which aggregates older buckets lack.
 
+use std::time::Duration;
+
 use bucket_core::{Drift, schema::MODELS};
 use bucket_mongo::{
     Bucketed, CollectionDescription, ProblemKind,
@@ -44,6 +46,19 @@ model! { second [items = "items", window = "30m", capacity = 100, stats = "stats
     #[bucket(sum, max)] pub value: i64,
     #[bucket(min = "least")] pub level: Option<f64>,
     #[serde(default)] pub note: String,
+} }
+
+// Models that seal, without and with another aggregate.
+model! { rows [items = "items", window = "1h", capacity = 60, seal_after = "1s"] {
+    #[bucket(key)] pub device: String,
+    #[bucket(time)] pub at: DateTime,
+    #[bucket(sum)] pub value: i64,
+} }
+
+model! { newer [items = "items", window = "1h", capacity = 60, seal_after = "1s"] {
+    #[bucket(key)] pub device: String,
+    #[bucket(time)] pub at: DateTime,
+    #[bucket(sum, max)] pub value: i64,
 } }
 
 // Another type, a field that older items lack, another aggregate under an old path.
@@ -290,6 +305,38 @@ async fn a_collection_without_buckets_takes_the_description_of_any_model() {
             .iter()
             .all(|field| field.name != "note")
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sealed_buckets_that_lack_a_new_aggregate_are_not_taken_for_complete() {
+    let database = database().await;
+    let readings = rows::Reading::buckets(&database);
+    readings.ensure().await.unwrap();
+    let records = (0..6).map(|hour| rows::Reading {
+        device: "a".to_owned(),
+        at: at(hour),
+        value: hour,
+    });
+    readings.load(records).await;
+    let sealed = readings.seal().after(Duration::ZERO).await.unwrap();
+    assert!(sealed.buckets > 3, "{sealed}");
+    let changed = newer::Reading::buckets(&database);
+    let is_partial = async || {
+        let report = changed.ensure().await.unwrap();
+        let partial = report.drift.iter();
+        partial
+            .filter(|drift| matches!(drift, Drift::PartialAggregate { .. }))
+            .count()
+    };
+    assert_eq!(is_partial().await, 1);
+    assert_eq!(is_partial().await, 1);
+    changed
+        .repair(&changed.verify().await.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(is_partial().await, 0);
+    let described = described(&database).await.aggregates;
+    assert!(described.iter().all(|aggregate| !aggregate.partial));
 }
 
 #[tokio::test(flavor = "multi_thread")]
