@@ -26,8 +26,8 @@ mod wanted;
 pub use self::{
     key::{copies_in, copies_of, copies_of_key, key_index},
     moving::{
-        LONGER, Moving, archive, archived_before, copy_of, full_size, is_archived, is_elsewhere,
-        may_be_gone, move_of, restore, without_reference,
+        LONGER, Moving, archive, copy_of, full_size, is_archived, is_elsewhere, may_be_gone,
+        move_of, restore, was_archived, without_reference,
     },
     scan::{archivable_buckets, archived_buckets, buckets, references, references_of_key},
     wanted::{InRow, Wanted},

@@ -126,11 +126,10 @@ pub fn is_archived(spec: &BucketSpec, stored: &RawDocument) -> bool {
     says_archived(stored) || copy_of(spec, stored).is_some()
 }
 
-/// When the records of a bucket were archived that have expired since, so that the archive may have its copy still; of a merged
-/// one, the latest time.
+/// Whether the records of a bucket were archived before they expired, so that an archive may have its copy still.
 #[must_use]
-pub fn archived_before(stored: &RawDocument) -> Option<DateTime> {
-    copied_at(stored)
+pub fn was_archived(stored: &RawDocument) -> bool {
+    copied_at(stored).is_some()
 }
 
 /// What tells one move of a bucket from others: its id, and when its items went into the archive. Each has a copy of its own.

@@ -69,15 +69,15 @@ pub fn archived_buckets(
     scan(spec, key, range, &condition)
 }
 
-/// All of all keys and times, however old, with those that were archived before their records have expired: of each only what
-/// says whose it is, how old, and where its items are. Another model may keep them for longer.
+/// All of all keys and times, however old: of each only what says whose it is, and where its items are. Another model may keep
+/// them for longer.
 #[must_use]
 pub fn references(spec: &BucketSpec) -> ScanPlan {
-    let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1, spec.age_field(): 1 };
+    let mut projection = doc! { ID: 1, spec.items(): 1, SEALED: 1 };
     for key in spec.keys() {
         projection.insert(key.path, 1);
     }
-    let any = [says_archived(), was_archived(), unmarked(spec)];
+    let any = [says_archived(), unmarked(spec)];
     ScanPlan {
         projection,
         ..scan(spec, None, TimeRange::ALL, &doc! { "$or": any })
@@ -140,7 +140,7 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
 }
 
 /// The archived buckets of the key: their ids and their references, those that were archived before their records have expired
-/// (`archived_before`), and some that may be archived (`is_archived`).
+/// (`was_archived`), and some that may be archived (`is_archived`).
 #[must_use]
 pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
     let filter = RawWriter::build(|writer| {

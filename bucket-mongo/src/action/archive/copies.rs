@@ -84,7 +84,9 @@ impl Copies {
         match self {
             Self::InCollection(_) => Ok(NewCopies { files: None }),
             #[cfg(feature = "object-store")]
-            Self::InFiles(copies) => copies.begin().await,
+            Self::InFiles(copies) => Ok(NewCopies {
+                files: Some(copies.begin().await?),
+            }),
         }
     }
 
@@ -168,19 +170,11 @@ impl Copies {
 
 /// Copies that are to be inserted together.
 pub(super) struct NewCopies {
-    /// None if each copy is a document of a collection.
+    /// None if each copy is a document of a collection. With the time of the server at which they were begun.
     files: Option<(NewFiles, DateTime)>,
 }
 
 impl NewCopies {
-    /// In files, which are begun at this time of the server.
-    #[cfg(feature = "object-store")]
-    fn in_files(files: NewFiles, begun: DateTime) -> Self {
-        Self {
-            files: Some((files, begun)),
-        }
-    }
-
     /// The id for the copy of a bucket, which is the next one that is added. A bucket whose key cannot be read gets none.
     pub(super) fn id_of<T: Record>(&mut self, stored: &RawDocument) -> ObjectId {
         match &mut self.files {
@@ -193,12 +187,6 @@ impl NewCopies {
         if let Some((files, _)) = &mut self.files {
             files.add(copy);
         }
-    }
-
-    /// When the buckets say that they were archived: by that, a bucket whose records have expired still shows which file has its copy.
-    pub(super) fn at(&self) -> DateTime {
-        let begun = self.files.as_ref().map(|(_, begun)| *begun);
-        begun.unwrap_or_else(DateTime::now)
     }
 
     /// Until when buckets may come to refer to them; none if only those remove them that know them.

@@ -294,7 +294,7 @@ impl<'a, T: Record> Moving<'a, T> {
         let mut new = self.copies.begin().await?;
         for stored in found {
             let id = new.id_of::<T>(stored);
-            match archive::archive::<T>(stored, id, &self.of, new.at(), new.until()) {
+            match archive::archive::<T>(stored, id, &self.of, DateTime::now(), new.until()) {
                 Ok(Some(of)) => {
                     new.add(&of.copy);
                     moving.push(of);

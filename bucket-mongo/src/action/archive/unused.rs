@@ -17,7 +17,6 @@ use super::{Copies, copies::InFiles};
 use crate::{
     Archive, Buckets, Error, ErrorKind, Result,
     action::{ActionFuture, edit::Editing, repair::default_quarantine, scan},
-    archive::Found,
     collection::collection,
     error::Context,
     read::{ReadOptions, Rows},
@@ -37,8 +36,7 @@ impl<T: Record> Buckets<T> {
     /// [`restore_from`](Self::restore_from) if records were removed since.
     ///
     /// A file stays if it is younger than two hours, if a bucket in the quarantine of [`repair`](Self::repair) refers to it,
-    /// if it may have the copies of a bucket that has lost its reference, or if records of it have expired less than an hour ago
-    /// whose statistics are kept. Files of other collections below the same path
+    /// or if it may have the copies of a bucket that has lost its reference. Files of other collections below the same path
     /// stay, also of those with the same names in other clusters. A collection that was restored from a dump refers to the
     /// same files as the original: they go as soon as the original needs them no more.
     ///
@@ -139,7 +137,7 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
         let now = files.now().await?;
         let stays = i64::try_from(STAYS.as_millis()).unwrap_or(i64::MAX);
         let until = DateTime::from_millis(now.timestamp_millis().saturating_sub(stays));
-        let mut used = Used::<T>::new(store.namespace(), now);
+        let mut used = Used::<T>::new(store.namespace());
         let plan = archive::references(T::SPEC);
         let options = options(&context).await?;
         let collection = store.collection();
@@ -153,7 +151,7 @@ impl<T: Record> RemoveUnusedFiles<'_, T> {
     }
 
     async fn remove(&self, files: &InFiles, used: Used<T>, until: DateTime) -> Result<UnusedFiles> {
-        let (unused, kept) = files.unused(until, |file| !used.has(file)).await?;
+        let (unused, kept) = files.unused(until, |name| !used.has(name)).await?;
         if !self.is_dry {
             for some in unused.chunks(TOGETHER) {
                 files.remove_files(some).await?;
@@ -198,21 +196,15 @@ struct Used<T> {
     files: HashSet<files::FileName>,
     /// Those of keys with a bucket that does not say any more which its file is.
     folders: HashSet<String>,
-    /// Those that were begun at these times, for buckets whose records have expired. An erasure asks for their copies, to tell a
-    /// wrong archive, until the records have expired for so long that an archive may have removed them.
-    begun: HashSet<(String, DateTime)>,
-    now: DateTime,
     record: std::marker::PhantomData<fn() -> T>,
 }
 
 impl<T: Record> Used<T> {
-    fn new(of: String, now: DateTime) -> Self {
+    fn new(of: String) -> Self {
         Self {
             of,
             files: HashSet::new(),
             folders: HashSet::new(),
-            begun: HashSet::new(),
-            now,
             record: std::marker::PhantomData,
         }
     }
@@ -240,20 +232,12 @@ impl<T: Record> Used<T> {
             let damaged = || ErrorKind::Damaged(archive::without_reference(stored));
             self.folders
                 .insert(folder.ok_or_else(|| Error::new(damaged(), context))?);
-        } else if let Some(at) = archive::archived_before(stored)
-            && !archive::may_be_gone(T::SPEC, stored, self.now)
-        {
-            let folder = files::folder_of::<T>(stored, &self.of);
-            self.begun.extend(folder.map(|folder| (folder, at)));
         }
         Ok(())
     }
 
-    fn has(&self, file: &Found) -> bool {
-        let folder = file.name.folder();
-        self.files.contains(&file.name)
-            || self.folders.contains(&folder)
-            || self.begun.contains(&(folder, file.header.at))
+    fn has(&self, file: files::FileName) -> bool {
+        self.files.contains(&file) || self.folders.contains(&file.folder())
     }
 }
 

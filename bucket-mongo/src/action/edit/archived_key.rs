@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use bucket_core::{
     Record,
     archive::{
-        archived_before, copy_of, is_archived, is_elsewhere, may_be_gone, move_of,
-        references_of_key,
+        copy_of, is_archived, is_elsewhere, may_be_gone, move_of, references_of_key, was_archived,
     },
     read::ReadKey,
 };
@@ -19,8 +18,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(PartialEq)]
 pub(super) struct ArchivedKey {
     copies: Vec<ObjectId>,
-    /// What tells the buckets apart: those that have lost their references, whose records have expired, or are in the quarantine, do
-    /// not say which copies theirs are.
+    /// What tells the buckets apart: those that have lost their references, or are in the quarantine, do not say which copies theirs
+    /// are.
     buckets: HashSet<Vec<u8>>,
 }
 
@@ -65,7 +64,7 @@ impl ArchivedKey {
     ) -> Result<Self> {
         let plan = references_of_key(T::SPEC, &ReadKey::of::<T>(key));
         let mut found = editing.read(plan).await?;
-        found.retain(|stored| is_archived(T::SPEC, stored) || archived_before(stored).is_some());
+        found.retain(|stored| is_archived(T::SPEC, stored) || was_archived(stored));
         let has_archive = editing.buckets.store().archived().is_some();
         let first = found.first().or(in_quarantine.first());
         if let Some(first) = first.filter(|_| !has_archive) {
@@ -78,7 +77,8 @@ impl ArchivedKey {
             return Err(invalid(message, editing));
         }
         let now = DateTime::now();
-        found.retain(|stored| !may_be_gone(T::SPEC, stored, now));
+        // Once its records have expired, a bucket does not say which copy is its own, and an archive may have removed it.
+        found.retain(|stored| is_archived(T::SPEC, stored) && !may_be_gone(T::SPEC, stored, now));
         let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
         let copies = copies.collect();
         let moved = in_quarantine

@@ -427,16 +427,11 @@ kept! {
 
 /// 40 archived records of the key 7.
 async fn kept(database: &TestDatabase, archive: &Archive) -> Buckets<Long> {
-    kept_from(date(0), database, archive).await
-}
-
-/// The same, from this time on.
-async fn kept_from(from: DateTime, database: &TestDatabase, archive: &Archive) -> Buckets<Long> {
     let kept = Long::buckets(database);
     kept.ensure().await.unwrap();
     let records = (0..40).map(|number| Long {
         device: 7,
-        at: DateTime::from_millis(from.timestamp_millis() + number),
+        at: date(number),
     });
     kept.load(records).await;
     kept.seal().await.unwrap();
@@ -464,34 +459,56 @@ async fn files_stay_as_long_as_a_bucket_refers_to_them_whatever_the_limit_of_the
     assert_eq!((unused.files, unused.kept), (1, 0), "{unused}");
 }
 
-/// An erasure cannot tell a wrong archive from one that has removed what has expired.
+/// By then nobody knows which file was whose.
 #[tokio::test(flavor = "multi_thread")]
-async fn files_stay_while_an_erasure_asks_for_copies_of_what_has_expired() {
-    const HOUR: i64 = 60 * 60 * 1_000;
+async fn an_erasure_goes_on_where_the_files_of_what_has_expired_are_gone() {
     let database = database().await;
     let store = Arc::new(InMemory::new());
     let archive = Archive::files(store.clone(), "cold");
-    let now = DateTime::now().timestamp_millis();
-    let expired = |ago: i64| DateTime::from_millis(now - 30 * 24 * HOUR - ago);
-    for (from, unused) in [(expired(HOUR / 6), 0), (expired(2 * HOUR), 1)] {
-        let kept = kept_from(from, &database, &archive).await;
-        age(&store).await;
-        let earlier = doc! { "$subtract": ["$_sealed.archived", 3 * HOUR] };
-        let earlier = doc! { "$set": { "_sealed.archived": earlier } };
-        let buckets = database.collection::<Document>("kept");
-        buckets.update_many(doc! {}, vec![earlier]).await.unwrap();
-        let short = Short::buckets(&database);
-        short.expire_records().await.unwrap();
-        let found = short.remove_unused_files(archive.clone()).await.unwrap();
-        assert_eq!((found.files, found.kept), (unused, 1 - unused), "{found}");
-        if unused == 0 {
-            let error = kept.delete_key(7).await.unwrap_err();
-            assert!(error.is_archived(), "{error}");
-        }
-        let erased = short.with_archive(archive.clone()).delete_key(7).await;
-        assert_eq!(erased.unwrap().buckets, 4);
-        assert!(files(&*store, "").await.is_empty());
-    }
+    let kept = kept(&database, &archive).await;
+    age(&store).await;
+    // The records have just expired, and their statistics are kept.
+    let week = DateTime::now().timestamp_millis() - 30 * 24 * 60 * 60 * 1_000 - 1_000;
+    let expired = doc! { "$set": { "expire_from": DateTime::from_millis(week) } };
+    let buckets = database.collection::<Document>("kept");
+    buckets.update_many(doc! {}, expired).await.unwrap();
+    let short = Short::buckets(&database);
+    let expired = short.expire_records().await.unwrap();
+    assert_eq!(expired.buckets, 4);
+    let unused = short.remove_unused_files(archive.clone()).await.unwrap();
+    assert_eq!((unused.files, unused.kept), (1, 0), "{unused}");
+    let error = kept.delete_key(7).await.unwrap_err();
+    assert!(error.is_archived(), "{error}");
+    let erased = short.with_archive(archive).delete_key(7).await.unwrap();
+    assert_eq!((erased.buckets, erased.archived), (4, 0));
+}
+
+/// A file without it would be nobody's, and an erasure would leave it.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_written_only_by_those_who_may_see_whose_they_are() {
+    let (_server, database) = faults::archiver().await;
+    let store = Arc::new(InMemory::new());
+    let archive = Archive::files(store.clone(), "cold");
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..40).await;
+    seal(&events).await;
+    let refused = || doc! { "errorCode": 13 };
+    faults::fail(&database, "alwaysOn", "listCollections", refused()).await;
+    let error = events.archive_to(archive.clone()).await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    assert!(files(&*store, "").await.is_empty());
+    faults::fail(&database, "off", "listCollections", doc! {}).await;
+    let moved = events.archive_to(archive.clone()).await.unwrap();
+    assert!(moved.buckets > 0, "{moved}");
+    faults::fail(&database, "alwaysOn", "listCollections", refused()).await;
+    let both = events.with_archive(archive);
+    assert_eq!(stored(&both, "a").await.len(), 40);
+    let error = both.delete_key("a".to_owned()).await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    faults::fail(&database, "off", "listCollections", doc! {}).await;
+    both.delete_key("a".to_owned()).await.unwrap();
+    assert!(files(&*store, "").await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

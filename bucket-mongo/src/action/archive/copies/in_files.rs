@@ -8,18 +8,16 @@ use std::{
 use bucket_core::{
     Record,
     archive::files::{FileName, NewFile, NewFiles, Owner, folder_of_key},
-    write::{Listing, Look, codes::UNAUTHORIZED, collection_uuid},
+    write::{Listing, Look, collection_uuid},
 };
 use mongodb::bson::{DateTime, RawDocumentBuf, doc, oid::ObjectId};
 use tokio::{sync::OnceCell, time::timeout};
 
-use super::NewCopies;
 use crate::{
     Error, Result,
     archive::{Files, Found},
     error::{Context, ReadFault},
     store::Store,
-    writer::faults,
 };
 
 /// Copies in files of an object store.
@@ -54,11 +52,11 @@ impl InFiles {
         }
     }
 
-    /// Begins with files of copies.
-    pub(super) async fn begin(&self) -> Result<NewCopies> {
+    /// Begins with files of copies, at a time of the server.
+    pub(super) async fn begin(&self) -> Result<(NewFiles, DateTime)> {
         let owner = self.in_time(self.owner()).await?;
         let now = self.now().await?;
-        Ok(NewCopies::in_files(NewFiles::new(owner.clone(), now), now))
+        Ok((NewFiles::new(owner.clone(), now), now))
     }
 
     /// The time of the server, by which files are dated.
@@ -77,8 +75,7 @@ impl InFiles {
             let look = Look::Collection.command(spec);
             let listing = match self.store.database().run_command(look).await {
                 Ok(reply) => Listing::of_reply(&reply),
-                // Whoever may not list them gets files without it.
-                Err(error) if faults::code(&error) == Some(UNAUTHORIZED) => Listing::NotPermitted,
+                // Whoever may not list them does not know which files are theirs.
                 Err(error) => return Err(ReadFault::Driver(error)),
             };
             let uuid = match listing {
@@ -174,14 +171,14 @@ impl InFiles {
     pub(in super::super) async fn unused(
         &self,
         until: DateTime,
-        is_unused: impl Fn(&Found) -> bool,
+        is_unused: impl Fn(FileName) -> bool,
     ) -> Result<(Vec<Found>, u64)> {
         let owner = self.in_time(self.owner()).await?;
         let all = self.files.list(None, self.patience).await;
         let all = all.map_err(|fault| Error::read(fault, &self.context))?;
         let own = all.into_iter().filter(|file| file.header.owner == *owner);
         let (unused, kept): (Vec<Found>, Vec<Found>) =
-            own.partition(|file| file.header.at <= until && is_unused(file));
+            own.partition(|file| file.header.at <= until && is_unused(file.name));
         Ok((unused, u64::try_from(kept.len()).unwrap_or(u64::MAX)))
     }
 
