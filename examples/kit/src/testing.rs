@@ -167,6 +167,22 @@ impl Running {
     }
 }
 
+/// The signals that end an app, with its exit codes. A shell script lets what it runs in the background ignore `INT`, and the apps
+/// go on ignoring what they were started to ignore: such a signal is left out.
+pub fn ending_signals() -> impl Iterator<Item = (&'static str, i32)> {
+    // Linux tells it in hexadecimal, the first signal in the lowest bit.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default();
+    [("INT", 2), ("TERM", 15), ("HUP", 1)]
+        .into_iter()
+        .filter(move |(_, number)| (ignored >> (number - 1)) & 1 == 0)
+        .map(|(name, number)| (name, 128 + number))
+}
+
 /// Whether a database is on the server.
 pub async fn exists(database: &Database) -> bool {
     let client = server().await.client().await.unwrap();

@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, io::Write as _};
 
 use bucket_mongo::bson::{Document, doc};
+use example_kit::testing::ending_signals;
 
 use crate::app::{App, file, server, start};
 
@@ -38,7 +39,7 @@ async fn stopped(app: &App, arguments: &[&str], signal: &str) -> example_kit::te
 #[tokio::test]
 async fn it_reports_what_is_stored_and_what_to_type_for_the_rest() {
     let app = App::new("stopped").await;
-    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+    for (signal, code) in ending_signals() {
         app.database().drop().await.unwrap();
         let ran = stopped(&app, &["load", "/dev/stdin"], signal).await;
         assert_eq!(ran.code, Some(code), "{ran:?}");

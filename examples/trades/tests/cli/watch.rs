@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 
+use example_kit::testing::ending_signals;
 use serde_json::{Value, json};
 
 use crate::app::{App, start};
@@ -15,7 +16,7 @@ fn next(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Value {
 #[tokio::test]
 async fn trades_of_other_processes_come_as_they_happen_until_a_signal() {
     let app = App::loaded("watch").await;
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in ending_signals() {
         let arguments = ["watch", "17850", "--json"];
         let mut running = start(&arguments, app.database().name());
         let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
