@@ -200,6 +200,16 @@ fn attributes_that_cannot_be_read_or_are_not_as_they_were_written_are_found() {
     );
 }
 
+/// Windows of which one that is not the last has room.
+fn with_room_before_a_later_one() -> Vec<Document> {
+    let mut room = windows();
+    room.swap(1, 2);
+    let own = room[1].get("_id").cloned().unwrap();
+    let other = room[2].insert("_id", own).unwrap();
+    room[1].insert("_id", other);
+    room
+}
+
 #[test]
 fn what_is_between_two_buckets_of_a_key_is_found() {
     use ProblemKind as Kind;
@@ -217,11 +227,7 @@ fn what_is_between_two_buckets_of_a_key_is_found() {
     gap.remove(1);
     finds::<Windowed>(&gap, &[Kind::Gap]);
     finds::<Windowed>(&windows()[1..], &[Kind::Gap]);
-    let mut room = windows();
-    room.swap(1, 2);
-    let own = room[1].get("_id").cloned().unwrap();
-    let other = room[2].insert("_id", own).unwrap();
-    room[1].insert("_id", other);
+    let room = with_room_before_a_later_one();
     finds::<Windowed>(&room, &[Kind::RoomBefore]);
     let objects: Vec<Document> = windows()[..2]
         .iter()
@@ -341,11 +347,7 @@ fn a_position_goes_on_after_its_document_and_reads_back() {
 
 #[test]
 fn a_bucket_that_was_sealed_between_two_looks_has_no_room() {
-    let mut room = windows();
-    room.swap(1, 2);
-    let own = room[1].get("_id").cloned().unwrap();
-    let other = room[2].insert("_id", own).unwrap();
-    room[1].insert("_id", other);
+    let room = with_room_before_a_later_one();
     let suspicion = || {
         let mut checker = Checker::<Windowed>::new(NOW);
         for document in &room {

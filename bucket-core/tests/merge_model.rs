@@ -47,6 +47,16 @@ fn key(device: u8) -> SampleKey {
     SampleKey(device.to_string())
 }
 
+fn record(at: i64) -> Drawn {
+    Drawn {
+        device: 0,
+        at,
+        value: 1,
+        level: None,
+        code: String::new(),
+    }
+}
+
 /// The buckets that several writers store, one after the other.
 fn stored<const F: usize>(plans: &[Vec<Drawn>], now: DateTime) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
@@ -499,13 +509,6 @@ proptest! {
 
 #[test]
 fn buckets_become_one() {
-    let record = |at: i64| Drawn {
-        device: 0,
-        at,
-        value: 1,
-        level: None,
-        code: String::new(),
-    };
     let collection = stored::<WINDOW_MERGED>(&[(0..18).map(|n| record(n * 500)).collect()], NOW);
     assert_eq!(collection.documents().len(), 9);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
@@ -521,13 +524,6 @@ fn buckets_become_one() {
 
 #[test]
 fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
-    let record = |at: i64| Drawn {
-        device: 0,
-        at,
-        value: 1,
-        level: None,
-        code: String::new(),
-    };
     let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
     let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
@@ -547,13 +543,6 @@ fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
 
 #[test]
 fn late_records_of_a_source_go_to_the_place_after_those_that_are_merged() {
-    let record = |at: i64| Drawn {
-        device: 0,
-        at,
-        value: 1,
-        level: None,
-        code: String::new(),
-    };
     let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
     let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
     for round in 1..4 {

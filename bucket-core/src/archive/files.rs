@@ -256,6 +256,12 @@ impl NewFiles {
         }
     }
 
+    /// When they were begun, by the clock of the server.
+    #[must_use]
+    pub fn at(&self) -> DateTime {
+        self.at
+    }
+
     /// The id for the copy of a bucket, which is the next one that is added; `None` if its key is none of the model, so that there
     /// will be no copy. `random` is for a new file.
     pub fn id_of<T: Record>(

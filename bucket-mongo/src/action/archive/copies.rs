@@ -170,8 +170,8 @@ impl Copies {
 
 /// Copies that are to be inserted together.
 pub(super) struct NewCopies {
-    /// None if each copy is a document of a collection. With the time of the server at which they were begun.
-    files: Option<(NewFiles, DateTime)>,
+    /// None if each copy is a document of a collection.
+    files: Option<NewFiles>,
 }
 
 impl NewCopies {
@@ -179,12 +179,12 @@ impl NewCopies {
     pub(super) fn id_of<T: Record>(&mut self, stored: &RawDocument) -> ObjectId {
         match &mut self.files {
             None => ObjectId::new(),
-            Some((files, _)) => files.id_of::<T>(stored, random).unwrap_or_default(),
+            Some(files) => files.id_of::<T>(stored, random).unwrap_or_default(),
         }
     }
 
     pub(super) fn add(&mut self, copy: &RawDocument) {
-        if let Some((files, _)) = &mut self.files {
+        if let Some(files) = &mut self.files {
             files.add(copy);
         }
     }
@@ -192,7 +192,7 @@ impl NewCopies {
     /// Until when buckets may come to refer to them; none if only those remove them that know them.
     pub(super) fn until(&self) -> Option<DateTime> {
         let within = i64::try_from(REFERS_WITHIN.as_millis()).unwrap_or(i64::MAX);
-        let (_, begun) = self.files.as_ref()?;
+        let begun = self.files.as_ref()?.at();
         Some(DateTime::from_millis(
             begun.timestamp_millis().saturating_add(within),
         ))
@@ -200,8 +200,7 @@ impl NewCopies {
 
     #[cfg(feature = "object-store")]
     fn finish(self) -> Vec<NewFile> {
-        self.files
-            .map_or_else(Vec::new, |(files, _)| files.finish())
+        self.files.map(NewFiles::finish).unwrap_or_default()
     }
 }
 

@@ -468,8 +468,8 @@ async fn an_erasure_goes_on_where_the_files_of_what_has_expired_are_gone() {
     let kept = kept(&database, &archive).await;
     age(&store).await;
     // The records have just expired, and their statistics are kept.
-    let week = DateTime::now().timestamp_millis() - 30 * 24 * 60 * 60 * 1_000 - 1_000;
-    let expired = doc! { "$set": { "expire_from": DateTime::from_millis(week) } };
+    let limit = DateTime::now().timestamp_millis() - 30 * 24 * 60 * 60 * 1_000;
+    let expired = doc! { "$set": { "expire_from": DateTime::from_millis(limit - 1_000) } };
     let buckets = database.collection::<Document>("kept");
     buckets.update_many(doc! {}, expired).await.unwrap();
     let short = Short::buckets(&database);

@@ -52,11 +52,10 @@ impl InFiles {
         }
     }
 
-    /// Begins with files of copies, at a time of the server.
-    pub(super) async fn begin(&self) -> Result<(NewFiles, DateTime)> {
+    /// Begins with files of copies.
+    pub(super) async fn begin(&self) -> Result<NewFiles> {
         let owner = self.in_time(self.owner()).await?;
-        let now = self.now().await?;
-        Ok((NewFiles::new(owner.clone(), now), now))
+        Ok(NewFiles::new(owner.clone(), self.now().await?))
     }
 
     /// The time of the server, by which files are dated.
