@@ -18,14 +18,94 @@ use self::stored_buckets::{
 
 fn findings<T: Record>(documents: &[Document]) -> Vec<Finding> {
     let mut checker = Checker::<T>::new(NOW);
-    for document in documents {
-        checker.take(&RawDocumentBuf::try_from(document).unwrap(), |_| None);
+    let documents: Vec<RawDocumentBuf> = documents
+        .iter()
+        .map(|document| RawDocumentBuf::try_from(document).unwrap())
+        .collect();
+    for document in &documents {
+        checker.take(document, |_| None);
     }
     checker.end();
+    let findings = reported(&mut checker);
+    for at in 0..=documents.len() {
+        for looks in [false, true] {
+            let (first, position) = interrupted::<T>(&documents[..at], looks);
+            let rest = gone_on::<T>(&documents, position.as_ref());
+            let both: BTreeSet<String> =
+                first.iter().chain(&rest).map(Finding::to_string).collect();
+            let all: BTreeSet<String> = findings.iter().map(Finding::to_string).collect();
+            assert_eq!(both, all, "interrupted after {at} buckets, looks: {looks}");
+        }
+    }
+    findings
+}
+
+/// What is found, where no other writers are.
+fn reported<T: Record>(checker: &mut Checker<T>) -> Vec<Finding> {
     let mut findings = checker.findings();
     let suspicions = checker.suspicions().into_iter();
     findings.extend(suspicions.map(Suspicion::into_finding));
+    checker.looked();
     findings
+}
+
+/// What a walk reports that ends after these documents, and where another one goes on.
+fn interrupted<T: Record>(
+    documents: &[RawDocumentBuf],
+    looks: bool,
+) -> (Vec<Finding>, Option<CheckPosition>) {
+    let mut checker = Checker::<T>::new(NOW);
+    let mut found = Vec::new();
+    for document in documents {
+        checker.take(document, |_| None);
+        if looks {
+            found.extend(reported(&mut checker));
+        }
+    }
+    found.extend(checker.findings());
+    (found, checker.position())
+}
+
+/// What a walk finds that goes on from there.
+fn gone_on<T: Record>(
+    documents: &[RawDocumentBuf],
+    position: Option<&CheckPosition>,
+) -> Vec<Finding> {
+    let mut checker = Checker::<T>::new(NOW);
+    let Some(position) = position else {
+        documents.iter().for_each(|it| checker.take(it, |_| None));
+        checker.end();
+        return reported(&mut checker);
+    };
+    // What is at each place: the position that a walk has after that document.
+    let is_there = |document: &RawDocumentBuf| {
+        let mut one = Checker::<T>::new(NOW);
+        one.take(document, |_| None);
+        one.reopen();
+        one.plan(None).min
+    };
+    checker.after(position).unwrap();
+    let earlier = checker.plan(None);
+    let at = documents.iter().position(|it| is_there(it) == earlier.max);
+    let (before, rest) = documents.split_at(at.unwrap());
+    let of_key = |document: &RawDocumentBuf| {
+        T::SPEC.keys().iter().all(|key| {
+            let stored = document
+                .get(key.path)
+                .unwrap()
+                .map(|it| Bson::try_from(it).unwrap());
+            stored.as_ref() == earlier.max.as_ref().unwrap().get(key.path)
+        })
+    };
+    for document in before.iter().filter(|it| of_key(it)) {
+        checker.take(document, |_| None);
+    }
+    assert!(checker.goes_on());
+    assert_eq!(checker.plan(None).min, earlier.max);
+    rest.iter().for_each(|it| checker.take(it, |_| None));
+    assert!(!checker.goes_on());
+    checker.end();
+    reported(&mut checker)
 }
 
 #[track_caller]
@@ -330,6 +410,15 @@ fn a_position_goes_on_after_its_document_and_reads_back() {
     );
     let mut next = Checker::<Numbered>::new(NOW);
     next.after(&position).unwrap();
+    let of_key = next.plan(None);
+    assert_eq!(
+        (of_key.min, of_key.max),
+        (
+            Some(doc! { "key": "a", "bucket_number": Bson::MaxKey }),
+            Some(doc! { "key": "a", "bucket_number": 3 })
+        )
+    );
+    assert!(next.goes_on());
     assert_eq!(
         next.plan(None).min,
         Some(doc! { "key": "a", "bucket_number": 3 })

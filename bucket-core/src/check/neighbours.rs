@@ -36,7 +36,14 @@ pub(super) struct Neighbours {
     pub(super) findings: Vec<Finding>,
     /// What has to be looked at again.
     pub(super) suspicions: Vec<Suspicion>,
+    /// The place of the last document.
+    pub(super) last: Option<Document>,
+    /// From where another walk finds again what has to be looked at again.
+    before: Option<Before>,
 }
+
+/// A place among the buckets; `None` is before the first one.
+type Before = Option<Document>;
 
 /// The buckets of a key so far.
 #[derive(Debug)]
@@ -54,6 +61,8 @@ struct Run {
     /// `None` if they are not compared.
     ids: Option<Ids>,
     suspicions: Vec<Suspicion>,
+    /// From where another walk finds them again.
+    before: Option<Before>,
 }
 
 #[derive(Debug)]
@@ -77,18 +86,34 @@ impl Neighbours {
             keys: 0,
             findings: Vec::new(),
             suspicions: Vec::new(),
+            last: None,
+            before: None,
         }
     }
 
-    /// The next document. `is_known` says that an earlier walk has taken it.
-    pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument, is_known: bool) {
+    /// The next document, of which an earlier walk has reported what is wrong.
+    pub(super) fn recall(&mut self, seen: Seen, stored: &RawDocument) {
+        let keys = self.keys;
+        self.take(seen, stored);
+        self.keys = keys;
+        self.findings.clear();
+        self.suspicions.clear();
+        self.before = None;
+        if let Some(run) = &mut self.run {
+            run.suspicions.clear();
+            run.before = None;
+        }
+    }
+
+    /// The next document.
+    pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument) {
         let Some(key) = seen.key.clone() else {
             // It belongs to no key.
             return;
         };
         if self.run.as_ref().is_none_or(|run| run.key != key) {
             self.end();
-            self.keys += u64::from(!is_known);
+            self.keys += 1;
             self.run = Some(Run {
                 key,
                 last: None,
@@ -98,16 +123,12 @@ impl Neighbours {
                 has_misplaced: false,
                 ids: self.compares_ids.then(Ids::new),
                 suspicions: Vec::new(),
+                before: None,
             });
         }
         let Some(mut run) = self.run.take() else {
             return;
         };
-        // The walk goes on from it.
-        if is_known && run.last.as_ref().is_some_and(|last| last.id == seen.id) {
-            self.run = Some(run);
-            return;
-        }
         if let Some(ids) = &mut run.ids {
             let shared = ids.take(self.spec, &seen.id, stored).into_iter();
             let shared = shared.filter_map(|shared| Suspicion::of_ids(&seen, shared));
@@ -120,7 +141,7 @@ impl Neighbours {
                 run.merged
                     .retain(|(_, origins)| place.time <= origins.last().time);
             }
-            self.compare(&mut run, &seen, is_known);
+            self.compare(&mut run, &seen);
             self.compare_positions(&mut run, &seen);
             if let Some(origins) = seen
                 .origins
@@ -138,10 +159,37 @@ impl Neighbours {
                 run.last = Some(seen);
             }
         }
+        self.note(&mut run);
         if run.suspicions.len() >= MOST {
-            self.suspicions.append(&mut run.suspicions);
+            self.hand_over(&mut run);
         }
         self.run = Some(run);
+    }
+
+    /// Notes where the first suspicion came up. The next document has not been noted as the last one yet.
+    fn note(&self, run: &mut Run) {
+        if run.before.is_none() && !run.suspicions.is_empty() {
+            run.before = Some(self.last.clone());
+        }
+    }
+
+    /// The suspicions of a key have to be looked at again.
+    fn hand_over(&mut self, run: &mut Run) {
+        self.suspicions.append(&mut run.suspicions);
+        let before = run.before.take();
+        self.before = self.before.take().or(before);
+    }
+
+    /// What had to be looked at again has been reported.
+    pub(super) fn looked(&mut self) {
+        self.before = None;
+    }
+
+    /// The last document before which nothing is left to be reported.
+    pub(super) fn settled(&self) -> Option<&Document> {
+        let of_run = self.run.as_ref().and_then(|run| run.before.as_ref());
+        let waits = self.before.as_ref().or(of_run);
+        waits.unwrap_or(&self.last).as_ref()
     }
 
     /// No more of the key will come.
@@ -159,7 +207,10 @@ impl Neighbours {
         if run.has_misplaced {
             run.suspicions.retain(|suspicion| !suspicion.is_gap());
         }
-        self.suspicions.append(&mut run.suspicions);
+        self.note(&mut run);
+        if !run.suspicions.is_empty() {
+            self.hand_over(&mut run);
+        }
     }
 
     /// That the places from `from` on are missing before `next`, which this bucket has.
@@ -185,11 +236,11 @@ impl Neighbours {
         }
     }
 
-    fn compare(&mut self, run: &mut Run, seen: &Seen, is_known: bool) {
+    fn compare(&mut self, run: &mut Run, seen: &Seen) {
         let last = run.last.as_ref();
         let found = match self.spec.form() {
             Form::Count { .. } => pages(&mut run.open, last, seen),
-            Form::Window { .. } => self.parts(last, &run.merged, seen, is_known),
+            Form::Window { .. } => self.parts(last, &run.merged, seen),
             Form::Hybrid { .. } => in_time(&mut run.open, seen),
             Form::Numbered { .. } => self.numbers(last, seen),
         };
@@ -201,7 +252,6 @@ impl Neighbours {
         last: Option<&Seen>,
         merged: &[(Bson, Origins)],
         seen: &Seen,
-        is_known: bool,
     ) -> Vec<Suspicion> {
         let Some(place) = seen.place else {
             return Vec::new();
@@ -221,8 +271,7 @@ impl Neighbours {
         let of_merged = of_merged.map(|last| last.sequence).max();
         let Some(before) = before else {
             let first = of_merged.map_or(0, |last| last.saturating_add(1));
-            let first = (!is_known).then(|| self.gap(seen, first, place.sequence));
-            return first.flatten().into_iter().collect();
+            return self.gap(seen, first, place.sequence).into_iter().collect();
         };
         if self.have_one_place(before, seen) {
             let other = before.id.clone();

@@ -11,7 +11,7 @@ use crate::model::{
     spec::{BucketSpec, ID},
 };
 
-/// The last document that a `verify` has looked at, from which another one goes on.
+/// The last document up to which a `verify` has reported all that is wrong, from which another one goes on.
 ///
 /// It contains the document's key and id, as text without spaces.
 ///
@@ -84,6 +84,20 @@ pub(super) fn values(spec: &BucketSpec, stored: &RawDocument) -> Option<Document
         values.insert(name, value);
     }
     Some(values)
+}
+
+/// The place before the first bucket of the key at this place.
+pub(super) fn first_of_key(spec: &BucketSpec, place: &Document) -> Document {
+    let mut first = place.clone();
+    for (name, direction) in index_fields(spec).into_iter().skip(spec.keys().len()) {
+        let least = if direction > 0 {
+            Bson::MinKey
+        } else {
+            Bson::MaxKey
+        };
+        first.insert(name, least);
+    }
+    first
 }
 
 impl CheckPosition {

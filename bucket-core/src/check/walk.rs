@@ -2,13 +2,13 @@
 
 use std::{marker::PhantomData, mem};
 
-use bson::{DateTime, Document, RawDocument, RawDocumentBuf};
+use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{
     CheckPosition, Finding, PositionError, Suspicion,
     document::{document, head},
     neighbours::Neighbours,
-    position::{index_order, values},
+    position::{first_of_key, index_order, values},
 };
 use crate::{
     bucket::record::Record,
@@ -26,6 +26,8 @@ pub struct ScanPlan {
     pub filter: RawDocumentBuf,
     /// The fields of the index at the first document to read; none to begin with the first of all.
     pub min: Option<Document>,
+    /// Those at the document before which it ends; none to end with the last of all.
+    pub max: Option<Document>,
     /// The order, which is that of the index.
     pub sort: Document,
     /// The name of the index.
@@ -57,11 +59,23 @@ pub struct Checker<T: Record> {
     now: DateTime,
     neighbours: Neighbours,
     range: TimeRange,
-    after: Option<Document>,
-    position: Option<Document>,
+    begins: Begins,
     buckets: u64,
     records: u64,
     record: PhantomData<fn() -> T>,
+}
+
+/// Where the next read begins.
+#[derive(Debug)]
+enum Begins {
+    /// With the first bucket, or somewhere after it: the walk has taken what was there.
+    Anywhere,
+    /// With the first bucket of the key at this place: those before it are only compared with what comes after it.
+    WithKeyOf(Document),
+    /// With the bucket at this place, which is only compared with what comes after it.
+    With(Document),
+    /// With the bucket at this place, which the walk has taken.
+    After(Document),
 }
 
 impl<T: Record> Checker<T> {
@@ -72,8 +86,7 @@ impl<T: Record> Checker<T> {
             now,
             neighbours: Neighbours::new(T::SPEC, now),
             range: TimeRange::ALL,
-            after: None,
-            position: None,
+            begins: Begins::Anywhere,
             buckets: 0,
             records: 0,
             record: PhantomData,
@@ -102,35 +115,86 @@ impl<T: Record> Checker<T> {
     /// [`PositionError`] if it belongs to another model.
     pub fn after(&mut self, position: &CheckPosition) -> Result<(), PositionError> {
         let values = position.values(T::SPEC)?;
-        self.after = Some(values.clone());
-        self.position = Some(values);
+        self.neighbours.last = Some(values.clone());
+        self.begins = Begins::WithKeyOf(values);
         Ok(())
+    }
+
+    /// The read goes on after the last document: its cursor is gone.
+    pub fn reopen(&mut self) {
+        if let Some(last) = &self.neighbours.last {
+            self.begins = match mem::replace(&mut self.begins, Begins::Anywhere) {
+                Begins::Anywhere | Begins::After(_) => Begins::After(last.clone()),
+                earlier => earlier,
+            };
+        }
     }
 
     /// The read: of all buckets of the span, or of those of a key.
     #[must_use]
     pub fn plan(&self, key: Option<&ReadKey>) -> ScanPlan {
+        let (mut min, mut max, mut projection) = (None, None, Document::new());
+        match &self.begins {
+            Begins::Anywhere => {}
+            Begins::WithKeyOf(place) => {
+                min = Some(first_of_key(T::SPEC, place));
+                max = Some(place.clone());
+                // Only record ids are in the items.
+                if !self.neighbours.compares_ids {
+                    projection = doc! { T::SPEC.items(): 0 };
+                }
+            }
+            // With the place itself: the next one is compared with it.
+            Begins::With(place) | Begins::After(place) => min = Some(place.clone()),
+        }
         ScanPlan {
             filter: RawWriter::build(|writer| {
                 writer.elements(key.map(ReadKey::elements).unwrap_or_default());
                 can_hold(writer, T::SPEC, self.range);
             }),
-            // With the position itself: the next one is compared with it.
-            min: self.after.clone(),
+            min,
+            max,
             sort: index_order(T::SPEC),
             hint: T::SPEC.pages_index_name(),
-            projection: Document::new(),
+            projection,
+        }
+    }
+
+    /// The read has come to its end. Whether another one follows.
+    pub fn goes_on(&mut self) -> bool {
+        match mem::replace(&mut self.begins, Begins::Anywhere) {
+            Begins::WithKeyOf(place) => {
+                self.begins = Begins::With(place);
+                true
+            }
+            _ => false,
         }
     }
 
     /// Checks the next document.
     pub fn take(&mut self, stored: &RawDocument, limits: impl Fn(&T::Key) -> Option<Limits>) {
         let values = values(T::SPEC, stored);
-        if let Some(after) = self.after.take()
-            && values.as_ref() == Some(&after)
-        {
-            let seen = head::<T>(stored, &limits).seen;
-            return self.neighbours.take(seen, stored, true);
+        match &self.begins {
+            Begins::Anywhere => {}
+            Begins::WithKeyOf(_) => {
+                let seen = head::<T>(stored, &limits).seen;
+                return self.neighbours.recall(seen, stored);
+            }
+            Begins::With(place) => {
+                let is_there = values.as_ref() == Some(place);
+                self.begins = Begins::Anywhere;
+                if is_there {
+                    let seen = head::<T>(stored, &limits).seen;
+                    return self.neighbours.recall(seen, stored);
+                }
+            }
+            Begins::After(place) => {
+                let is_there = values.as_ref() == Some(place);
+                self.begins = Begins::Anywhere;
+                if is_there {
+                    return;
+                }
+            }
         }
         let checked = document::<T>(stored, &limits, self.now);
         self.buckets += 1;
@@ -138,9 +202,9 @@ impl<T: Record> Checker<T> {
         let seen = checked.seen;
         let findings = checked.problems.into_iter().map(|it| seen.finding(it));
         self.neighbours.findings.extend(findings);
-        self.neighbours.take(seen, stored, false);
+        self.neighbours.take(seen, stored);
         if values.is_some() {
-            self.position = values;
+            self.neighbours.last = values;
         }
     }
 
@@ -167,6 +231,11 @@ impl<T: Record> Checker<T> {
         mem::take(&mut self.neighbours.suspicions)
     }
 
+    /// Those that still hold are reported: another walk need not find them again.
+    pub fn looked(&mut self) {
+        self.neighbours.looked();
+    }
+
     /// The number of documents so far.
     #[must_use]
     pub fn buckets(&self) -> u64 {
@@ -191,9 +260,9 @@ impl<T: Record> Checker<T> {
         self.neighbours.parts_of_ids
     }
 
-    /// Where it is.
+    /// Where another walk goes on: all that is wrong up to there is reported. What has to be looked at again comes after it.
     #[must_use]
     pub fn position(&self) -> Option<CheckPosition> {
-        CheckPosition::of(self.position.as_ref()?)
+        CheckPosition::of(self.neighbours.settled()?)
     }
 }

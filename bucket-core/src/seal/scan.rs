@@ -85,6 +85,7 @@ pub(crate) fn in_places(
             writer.end(both);
         }),
         min: None,
+        max: None,
         sort: index_order(spec),
         hint: spec.pages_index_name(),
         projection: Document::new(),

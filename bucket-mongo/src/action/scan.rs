@@ -53,6 +53,7 @@ pub(in crate::action) async fn open<'a>(
     find.sort = Some(plan.sort);
     find.hint = Some(Hint::Name(plan.hint));
     find.min = plan.min;
+    find.max = plan.max;
     find.collation = Some(simple_collation());
     // A key field that is an array makes the server sort.
     find.allow_disk_use = Some(true);

@@ -75,6 +75,11 @@ macro_rules! models {
             }
 
             #[tokio::test(flavor = "multi_thread")]
+            async fn what_waits_for_a_second_look_comes_after_the_position() {
+                super::interrupted::<super::$name>().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
             async fn a_span_is_checked_in_the_buckets_that_reach_into_it() {
                 super::in_spans::<super::$name>().await;
             }
@@ -818,6 +823,38 @@ async fn resumed<T: Event>() {
         find.get_i32("docsExamined").unwrap(),
         find.get_i32("nreturned").unwrap()
     );
+}
+
+async fn interrupted<T: Event>() {
+    let database = database().await;
+    let events = stored::<T>(&database).await;
+    let records: Vec<T> = (0..900).map(|n| T::of("many", date(n), n)).collect();
+    let report = events.insert_many(records).await.unwrap();
+    report.into_result().unwrap();
+    let missing = buckets_of(&database, "many").await[40]
+        .get("_id")
+        .unwrap()
+        .clone();
+    let collection = database.collection::<Document>("events");
+    collection
+        .delete_one(doc! { "_id": missing })
+        .await
+        .unwrap();
+    let mut told = Vec::new();
+    let whole = events
+        .verify()
+        .on_progress(|progress| told.push(progress.clone()))
+        .await
+        .unwrap();
+    assert!(told.len() > 2, "{whole}");
+    for progress in told {
+        let report = match progress.position {
+            None => events.verify().await.unwrap(),
+            Some(position) => events.verify().after(position).await.unwrap(),
+        };
+        let (first, rest, all) = (progress.findings, report.total(), whole.total());
+        assert_eq!(first + rest, all, "{report}");
+    }
 }
 
 #[tokio::test]

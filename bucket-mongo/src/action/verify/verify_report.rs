@@ -33,7 +33,7 @@ pub struct VerifyReport {
     /// Of how many keys only a part of the record ids was compared across buckets. That is done only without the
     /// index on them, and fully for keys with up to a million ids.
     pub parts_of_ids: u64,
-    /// The last document that was checked; `None` if there was none.
+    /// The last document that was checked, from which another call can go on; `None` if there was none.
     pub position: Option<CheckPosition>,
 }
 
@@ -131,6 +131,6 @@ pub struct VerifyProgress {
     /// Of how many keys only a part of the record ids was compared, as in
     /// [`VerifyReport::parts_of_ids`].
     pub parts_of_ids: u64,
-    /// The last document that was checked, from which another call can go on.
+    /// From where another call can go on: all that is wrong up to there was found. `None` before the first document.
     pub position: Option<CheckPosition>,
 }

@@ -23,8 +23,10 @@ use crate::{
 
 /// How many documents are checked between two pauses.
 const TOGETHER: usize = 100;
-/// How many suspicions wait until they are looked at again together.
+/// How many suspicions wait until they are looked at again together ..
 const MOST_SUSPECTED: usize = 256;
+/// .. and for how many documents: another call would have to go on from there.
+const LONGEST_SUSPECTED: u64 = 20_000;
 /// How often a suspicion is looked at again.
 const LOOKS: usize = 2;
 /// Before each look. A writer's statement is done by then.
@@ -60,6 +62,10 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     rows: Option<Rows<'a>>,
     ready: VecDeque<Finding>,
     found: u64,
+    /// The number of documents when the suspicions that wait were looked for last.
+    looked_at: u64,
+    /// How far it is was not told since the last documents.
+    is_untold: bool,
     ended: bool,
     has_seen_indexes: bool,
 }
@@ -84,6 +90,8 @@ impl<'a, T: Record> Verifying<'a, T> {
             rows: None,
             ready: VecDeque::new(),
             found: 0,
+            looked_at: 0,
+            is_untold: false,
             has_seen_indexes: false,
             ended: asked.range.is_empty() && !asked.range.is_reversed(),
         }
@@ -106,6 +114,13 @@ impl<'a, T: Record> Verifying<'a, T> {
         loop {
             if let Some(finding) = self.ready.pop_front() {
                 return Some(Ok(finding));
+            }
+            // Whoever goes on from its position has all findings before it.
+            if mem::take(&mut self.is_untold) {
+                let progress = self.progress();
+                if let Some(tell) = &mut self.on_progress {
+                    tell(&progress);
+                }
             }
             if self.ended {
                 return None;
@@ -136,25 +151,35 @@ impl<'a, T: Record> Verifying<'a, T> {
         }
         let collection = self.collection().await?;
         self.open(&collection).await?;
-        let is_over = self.take().await?;
+        let is_at_end = self.take().await?;
+        let is_over = is_at_end && !self.checker.goes_on();
+        if is_at_end {
+            self.close();
+        }
         if is_over {
             self.checker.end();
-            self.close();
         }
         let found = self.checker.findings();
         self.report(found);
-        if is_over || self.checker.suspected() >= MOST_SUSPECTED {
+        if is_over || self.is_due() {
             self.look_again(&collection).await?;
         }
         self.ended = is_over;
-        let progress = self.progress();
-        if let Some(tell) = &mut self.on_progress {
-            tell(&progress);
-        }
+        self.is_untold = true;
         if !is_over && !self.pause.is_zero() {
             sleep(self.pause).await;
         }
         Ok(())
+    }
+
+    /// Whether suspicions have to be looked at again.
+    fn is_due(&mut self) -> bool {
+        let suspected = self.checker.suspected();
+        if suspected == 0 {
+            self.looked_at = self.checker.buckets();
+        }
+        suspected >= MOST_SUSPECTED
+            || self.checker.buckets().saturating_sub(self.looked_at) >= LONGEST_SUSPECTED
     }
 
     async fn collection(&mut self) -> Result<Collection<RawDocumentBuf>> {
@@ -223,12 +248,12 @@ impl<'a, T: Record> Verifying<'a, T> {
         if self.in_session && self.rows.is_some() {
             // The cursor has the session: another one goes on from here.
             self.close();
-            self.after = self.checker.position();
+            self.checker.reopen();
         }
         let mut suspicions = self.checker.suspicions();
         for _ in 0..LOOKS {
             if suspicions.is_empty() {
-                return Ok(());
+                break;
             }
             sleep(BEFORE_LOOK).await;
             let mut left = Vec::with_capacity(suspicions.len());
@@ -239,6 +264,8 @@ impl<'a, T: Record> Verifying<'a, T> {
         }
         let found = suspicions.into_iter().map(Suspicion::into_finding);
         self.report(found.collect());
+        self.checker.looked();
+        self.looked_at = self.checker.buckets();
         Ok(())
     }
 
