@@ -26,10 +26,10 @@ fn findings<T: Record>(documents: &[Document]) -> Vec<Finding> {
         checker.take(document, |_| None);
     }
     checker.end();
-    let findings = reported(&mut checker);
+    let findings = reported(&mut checker, &documents);
     for at in 0..=documents.len() {
         for looks in [false, true] {
-            let (first, position) = interrupted::<T>(&documents[..at], looks);
+            let (first, position) = interrupted::<T>(&documents, at, looks);
             let rest = gone_on::<T>(&documents, position.as_ref());
             let both: BTreeSet<String> =
                 first.iter().chain(&rest).map(Finding::to_string).collect();
@@ -41,25 +41,27 @@ fn findings<T: Record>(documents: &[Document]) -> Vec<Finding> {
 }
 
 /// What is found, where no other writers are.
-fn reported<T: Record>(checker: &mut Checker<T>) -> Vec<Finding> {
+fn reported<T: Record>(checker: &mut Checker<T>, documents: &[RawDocumentBuf]) -> Vec<Finding> {
     let mut findings = checker.findings();
     let suspicions = checker.suspicions().into_iter();
-    findings.extend(suspicions.map(Suspicion::into_finding));
+    let looked = suspicions.filter_map(|it| it.after_look::<T>(documents, |_| None));
+    findings.extend(looked.map(Suspicion::into_finding));
     checker.looked();
     findings
 }
 
-/// What a walk reports that ends after these documents, and where another one goes on.
+/// What a walk reports that ends after some documents, and where another one goes on.
 fn interrupted<T: Record>(
     documents: &[RawDocumentBuf],
+    at: usize,
     looks: bool,
 ) -> (Vec<Finding>, Option<CheckPosition>) {
     let mut checker = Checker::<T>::new(NOW);
     let mut found = Vec::new();
-    for document in documents {
+    for document in &documents[..at] {
         checker.take(document, |_| None);
         if looks {
-            found.extend(reported(&mut checker));
+            found.extend(reported(&mut checker, documents));
         }
     }
     found.extend(checker.findings());
@@ -73,9 +75,11 @@ fn gone_on<T: Record>(
 ) -> Vec<Finding> {
     let mut checker = Checker::<T>::new(NOW);
     let Some(position) = position else {
-        documents.iter().for_each(|it| checker.take(it, |_| None));
+        for document in documents {
+            checker.take(document, |_| None);
+        }
         checker.end();
-        return reported(&mut checker);
+        return reported(&mut checker, documents);
     };
     // What is at each place: the position that a walk has after that document.
     let is_there = |document: &RawDocumentBuf| {
@@ -102,10 +106,13 @@ fn gone_on<T: Record>(
     }
     assert!(checker.goes_on());
     assert_eq!(checker.plan(None).min, earlier.max);
-    rest.iter().for_each(|it| checker.take(it, |_| None));
+    assert_eq!(checker.position().as_ref(), Some(position));
+    for document in rest {
+        checker.take(document, |_| None);
+    }
     assert!(!checker.goes_on());
     checker.end();
-    reported(&mut checker)
+    reported(&mut checker, documents)
 }
 
 #[track_caller]
@@ -335,6 +342,19 @@ fn what_is_between_two_buckets_of_a_key_is_found() {
     let mut open = numbers();
     open[1].insert("is_full", false);
     finds::<Numbered>(&open, &[Kind::NotMarked, Kind::OpenBefore]);
+
+    // Nobody knows whose the last one is. It is the first that comes after those of the key.
+    let mut foreign = numbers();
+    foreign[2].insert("key", true);
+    finds::<Numbered>(&foreign, &[Kind::Key, Kind::Gap]);
+}
+
+#[test]
+fn a_wrong_count_says_nothing_about_the_room() {
+    let full = [(1_000, 1, 0.1), (1_000, 2, 0.1)];
+    let mut miscounted = pages();
+    miscounted[0] = with(bucket("a_0000000001", Document::new(), &full), "count", 1);
+    finds::<Counted>(&miscounted, &[ProblemKind::Count]);
 }
 
 #[test]
@@ -450,7 +470,7 @@ fn a_bucket_that_was_sealed_between_two_looks_has_no_room() {
         let found = room.iter().cloned().map(seal).map(|document| {
             let shown = document
                 .into_iter()
-                .filter(|(name, _)| projection.contains_key(name));
+                .filter(|(name, _)| projection.is_empty() || projection.contains_key(name));
             RawDocumentBuf::try_from(&shown.collect::<Document>()).unwrap()
         });
         let found: Vec<RawDocumentBuf> = found.collect();

@@ -36,7 +36,7 @@ pub(super) struct Neighbours {
     pub(super) findings: Vec<Finding>,
     /// What has to be looked at again.
     pub(super) suspicions: Vec<Suspicion>,
-    /// The place of the last document.
+    /// The place of the last document that has one.
     pub(super) last: Option<Document>,
     /// From where another walk finds again what has to be looked at again.
     before: Option<Before>,
@@ -63,6 +63,8 @@ struct Run {
     suspicions: Vec<Suspicion>,
     /// From where another walk finds them again.
     before: Option<Before>,
+    /// The place of its last bucket. Documents of which nobody can read the key may come after that.
+    place: Option<Document>,
 }
 
 #[derive(Debug)]
@@ -94,7 +96,7 @@ impl Neighbours {
     /// The next document, of which an earlier walk has reported what is wrong.
     pub(super) fn recall(&mut self, seen: Seen, stored: &RawDocument) {
         let keys = self.keys;
-        self.take(seen, stored);
+        self.compare_with_run(seen, stored, None);
         self.keys = keys;
         self.findings.clear();
         self.suspicions.clear();
@@ -102,11 +104,17 @@ impl Neighbours {
         if let Some(run) = &mut self.run {
             run.suspicions.clear();
             run.before = None;
+            run.place.clone_from(&self.last);
         }
     }
 
-    /// The next document.
-    pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument) {
+    /// The next document, and its place if it has one.
+    pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument, place: Option<Document>) {
+        self.compare_with_run(seen, stored, place.as_ref());
+        self.last = place.or(self.last.take());
+    }
+
+    fn compare_with_run(&mut self, seen: Seen, stored: &RawDocument, place: Option<&Document>) {
         let Some(key) = seen.key.clone() else {
             // It belongs to no key.
             return;
@@ -124,6 +132,7 @@ impl Neighbours {
                 ids: self.compares_ids.then(Ids::new),
                 suspicions: Vec::new(),
                 before: None,
+                place: self.last.clone(),
             });
         }
         let Some(mut run) = self.run.take() else {
@@ -159,18 +168,12 @@ impl Neighbours {
                 run.last = Some(seen);
             }
         }
-        self.note(&mut run);
+        run.note();
         if run.suspicions.len() >= MOST {
             self.hand_over(&mut run);
         }
+        run.place = place.cloned().or(run.place);
         self.run = Some(run);
-    }
-
-    /// Notes where the first suspicion came up. The next document has not been noted as the last one yet.
-    fn note(&self, run: &mut Run) {
-        if run.before.is_none() && !run.suspicions.is_empty() {
-            run.before = Some(self.last.clone());
-        }
     }
 
     /// The suspicions of a key have to be looked at again.
@@ -187,9 +190,13 @@ impl Neighbours {
 
     /// The last document before which nothing is left to be reported.
     pub(super) fn settled(&self) -> Option<&Document> {
-        let of_run = self.run.as_ref().and_then(|run| run.before.as_ref());
-        let waits = self.before.as_ref().or(of_run);
-        waits.unwrap_or(&self.last).as_ref()
+        // What the end of a run shows is found again by those who go on within it.
+        let of_run = self
+            .run
+            .as_ref()
+            .map(|run| run.before.as_ref().unwrap_or(&run.place));
+        let before = self.before.as_ref().or(of_run);
+        before.unwrap_or(&self.last).as_ref()
     }
 
     /// No more of the key will come.
@@ -207,7 +214,7 @@ impl Neighbours {
         if run.has_misplaced {
             run.suspicions.retain(|suspicion| !suspicion.is_gap());
         }
-        self.note(&mut run);
+        run.note();
         if !run.suspicions.is_empty() {
             self.hand_over(&mut run);
         }
@@ -346,6 +353,15 @@ impl Neighbours {
                 };
                 run.positions.insert(path.clone(), told);
             }
+        }
+    }
+}
+
+impl Run {
+    /// Notes the place before the bucket with which the first suspicion came up.
+    fn note(&mut self) {
+        if self.before.is_none() && !self.suspicions.is_empty() {
+            self.before = Some(self.place.clone());
         }
     }
 }

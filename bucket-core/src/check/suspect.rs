@@ -5,7 +5,7 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{
     Finding, Problem,
-    document::{Seen, head},
+    document::{Seen, document, head},
     ids::{Shared, share_one},
 };
 use crate::{
@@ -189,8 +189,10 @@ impl Suspicion {
             skip: 0,
             limit: MOST,
             projection: match &self.look {
+                // A count that is not that of the items says nothing about the room.
+                Look::Both(..) => Document::new(),
                 Look::Ids(..) => only_ids(spec),
-                _ => without_items(spec),
+                Look::Window { .. } | Look::Numbers { .. } => without_items(spec),
             },
             hint,
             level: ReadLevel::Local,
@@ -211,7 +213,10 @@ impl Suspicion {
             let holds = both.is_some_and(|(one, other)| share_one(T::SPEC, one, other));
             return holds.then_some(self);
         }
-        let seen = |stored: &RawDocumentBuf| head::<T>(stored, &limits).seen;
+        let seen = |stored: &RawDocumentBuf| match self.look {
+            Look::Both(..) => document::<T>(stored, &limits, DateTime::now()).seen,
+            _ => head::<T>(stored, &limits).seen,
+        };
         let found: Vec<Seen> = found.iter().map(seen).collect();
         let of = |id: &Bson| found.iter().find(|seen| seen.id == *id);
         let holds = match (&self.look, &mut self.finding.problem) {

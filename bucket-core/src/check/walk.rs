@@ -5,7 +5,7 @@ use std::{marker::PhantomData, mem};
 use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{
-    CheckPosition, Finding, PositionError, Suspicion,
+    CheckPosition, Finding, PositionError, Problem, Suspicion,
     document::{document, head},
     neighbours::Neighbours,
     position::{first_of_key, index_order, values},
@@ -116,7 +116,12 @@ impl<T: Record> Checker<T> {
     pub fn after(&mut self, position: &CheckPosition) -> Result<(), PositionError> {
         let values = position.values(T::SPEC)?;
         self.neighbours.last = Some(values.clone());
-        self.begins = Begins::WithKeyOf(values);
+        // A place may be the first one that a key can have: the server reads nothing between that and itself.
+        self.begins = if first_of_key(T::SPEC, &values) == values {
+            Begins::With(values)
+        } else {
+            Begins::WithKeyOf(values)
+        };
         Ok(())
     }
 
@@ -173,23 +178,22 @@ impl<T: Record> Checker<T> {
 
     /// Checks the next document.
     pub fn take(&mut self, stored: &RawDocument, limits: impl Fn(&T::Key) -> Option<Limits>) {
-        let values = values(T::SPEC, stored);
+        let place = values(T::SPEC, stored);
         match &self.begins {
             Begins::Anywhere => {}
-            Begins::WithKeyOf(_) => {
-                let seen = head::<T>(stored, &limits).seen;
-                return self.neighbours.recall(seen, stored);
-            }
-            Begins::With(place) => {
-                let is_there = values.as_ref() == Some(place);
+            Begins::WithKeyOf(_) => return self.recall(stored, limits),
+            // What has no place comes first if the server sorts.
+            Begins::With(_) if place.is_none() => {}
+            Begins::After(_) if place.is_none() => return,
+            Begins::With(first) => {
+                let is_there = place.as_ref() == Some(first);
                 self.begins = Begins::Anywhere;
                 if is_there {
-                    let seen = head::<T>(stored, &limits).seen;
-                    return self.neighbours.recall(seen, stored);
+                    return self.recall(stored, limits);
                 }
             }
-            Begins::After(place) => {
-                let is_there = values.as_ref() == Some(place);
+            Begins::After(last) => {
+                let is_there = place.as_ref() == Some(last);
                 self.begins = Begins::Anywhere;
                 if is_there {
                     return;
@@ -200,12 +204,22 @@ impl<T: Record> Checker<T> {
         self.buckets += 1;
         self.records = self.records.saturating_add(checked.records);
         let seen = checked.seen;
-        let findings = checked.problems.into_iter().map(|it| seen.finding(it));
-        self.neighbours.findings.extend(findings);
-        self.neighbours.take(seen, stored);
-        if values.is_some() {
-            self.neighbours.last = values;
+        let mut problems: Vec<Problem> = Vec::with_capacity(checked.problems.len());
+        for problem in checked.problems {
+            // Several fields may show one.
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
         }
+        let findings = problems.into_iter().map(|it| seen.finding(it));
+        self.neighbours.findings.extend(findings);
+        self.neighbours.take(seen, stored, place);
+    }
+
+    /// An earlier walk has reported what is wrong with this document.
+    fn recall(&mut self, stored: &RawDocument, limits: impl Fn(&T::Key) -> Option<Limits>) {
+        let seen = head::<T>(stored, limits).seen;
+        self.neighbours.recall(seen, stored);
     }
 
     /// No more will come.

@@ -64,8 +64,8 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     found: u64,
     /// The number of documents when the suspicions that wait were looked for last.
     looked_at: u64,
-    /// How far it is was not told since the last documents.
-    is_untold: bool,
+    /// How far it is after the last documents, until the caller hears of it.
+    untold: Option<VerifyProgress>,
     ended: bool,
     has_seen_indexes: bool,
 }
@@ -91,7 +91,7 @@ impl<'a, T: Record> Verifying<'a, T> {
             ready: VecDeque::new(),
             found: 0,
             looked_at: 0,
-            is_untold: false,
+            untold: None,
             has_seen_indexes: false,
             ended: asked.range.is_empty() && !asked.range.is_reversed(),
         }
@@ -116,11 +116,8 @@ impl<'a, T: Record> Verifying<'a, T> {
                 return Some(Ok(finding));
             }
             // Whoever goes on from its position has all findings before it.
-            if mem::take(&mut self.is_untold) {
-                let progress = self.progress();
-                if let Some(tell) = &mut self.on_progress {
-                    tell(&progress);
-                }
+            if let (Some(progress), Some(tell)) = (self.untold.take(), &mut self.on_progress) {
+                tell(&progress);
             }
             if self.ended {
                 return None;
@@ -165,7 +162,7 @@ impl<'a, T: Record> Verifying<'a, T> {
             self.look_again(&collection).await?;
         }
         self.ended = is_over;
-        self.is_untold = true;
+        self.untold = Some(self.progress());
         if !is_over && !self.pause.is_zero() {
             sleep(self.pause).await;
         }
