@@ -44,7 +44,17 @@ fn findings<T: Record>(documents: &[Document]) -> Vec<Finding> {
 fn reported<T: Record>(checker: &mut Checker<T>, documents: &[RawDocumentBuf]) -> Vec<Finding> {
     let mut findings = checker.findings();
     let suspicions = checker.suspicions().into_iter();
-    let looked = suspicions.filter_map(|it| it.after_look::<T>(documents, |_| None));
+    let look = |suspicion: Suspicion| {
+        let key = suspicion.clone().into_finding().key;
+        let of_key = documents.iter().filter(|document| {
+            let stored = Document::try_from(&***document).unwrap();
+            key.iter()
+                .all(|(name, value)| stored.get(name) == Some(value))
+        });
+        let found: Vec<RawDocumentBuf> = of_key.cloned().collect();
+        suspicion.after_look::<T>(&found, |_| None)
+    };
+    let looked = suspicions.filter_map(look).filter_map(look);
     findings.extend(looked.map(Suspicion::into_finding));
     checker.looked();
     findings
@@ -347,6 +357,18 @@ fn what_is_between_two_buckets_of_a_key_is_found() {
     let mut foreign = numbers();
     foreign[2].insert("key", true);
     finds::<Numbered>(&foreign, &[Kind::Key, Kind::Gap]);
+}
+
+#[test]
+fn what_is_missing_of_one_key_waits_while_the_next_key_is_read() {
+    let mut both = numbers();
+    both.remove(1);
+    for document in numbers() {
+        let number = document.get_i32("bucket_number").unwrap();
+        let id = format!("b_{number:010}");
+        both.push(with(with(document, "_id", id), "key", "b"));
+    }
+    finds::<Numbered>(&both, &[ProblemKind::Gap]);
 }
 
 #[test]

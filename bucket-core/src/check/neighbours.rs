@@ -1,6 +1,6 @@
 //! Checks what the buckets of a key promise together, as they come in the order of the index.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 use bson::{Bson, DateTime, Document, RawDocument};
 
@@ -10,7 +10,7 @@ use crate::{
     model::{form::Form, spec::BucketSpec},
 };
 
-/// The most suspicions of a key that are kept until its last bucket has come.
+/// The most gaps of a key that are kept until its last bucket has come.
 const MOST: usize = 256;
 /// The most sources of a key whose positions are compared.
 const MOST_SOURCES: usize = 1_000;
@@ -140,7 +140,9 @@ impl Neighbours {
         };
         if let Some(ids) = &mut run.ids {
             let shared = ids.take(self.spec, &seen.id, stored).into_iter();
-            let shared = shared.filter_map(|shared| Suspicion::of_ids(&seen, shared));
+            // A bucket whose key field is an array may come twice.
+            let others = shared.filter(|shared| shared.other != seen.id);
+            let shared = others.filter_map(|shared| Suspicion::of_ids(&seen, shared));
             run.suspicions.extend(shared);
         }
         if seen.place.is_none() {
@@ -168,19 +170,30 @@ impl Neighbours {
                 run.last = Some(seen);
             }
         }
-        run.note();
-        if run.suspicions.len() >= MOST {
-            self.hand_over(&mut run);
-        }
+        let is_many = run.suspicions.len() >= MOST;
+        self.hand_over(&mut run, |suspicion| is_many || !suspicion.is_gap());
         run.place = place.cloned().or(run.place);
         self.run = Some(run);
     }
 
-    /// The suspicions of a key have to be looked at again.
-    fn hand_over(&mut self, run: &mut Run) {
-        self.suspicions.append(&mut run.suspicions);
-        let before = run.before.take();
-        self.before = self.before.take().or(before);
+    /// These suspicions have to be looked at again. Others wait for what else comes of the key.
+    fn hand_over(&mut self, run: &mut Run, is_ready: impl Fn(&Suspicion) -> bool) {
+        if run.suspicions.is_empty() {
+            return;
+        }
+        // The place before the bucket with which the first of them came up.
+        let before = run.before.take().unwrap_or_else(|| run.place.clone());
+        let (ready, waiting) = mem::take(&mut run.suspicions)
+            .into_iter()
+            .partition(is_ready);
+        run.suspicions = waiting;
+        self.suspicions.extend::<Vec<_>>(ready);
+        if !run.suspicions.is_empty() {
+            run.before = Some(before.clone());
+        }
+        if !self.suspicions.is_empty() && self.before.is_none() {
+            self.before = Some(before);
+        }
     }
 
     /// What had to be looked at again has been reported.
@@ -214,10 +227,7 @@ impl Neighbours {
         if run.has_misplaced {
             run.suspicions.retain(|suspicion| !suspicion.is_gap());
         }
-        run.note();
-        if !run.suspicions.is_empty() {
-            self.hand_over(&mut run);
-        }
+        self.hand_over(&mut run, |_| true);
     }
 
     /// That the places from `from` on are missing before `next`, which this bucket has.
@@ -353,15 +363,6 @@ impl Neighbours {
                 };
                 run.positions.insert(path.clone(), told);
             }
-        }
-    }
-}
-
-impl Run {
-    /// Notes the place before the bucket with which the first suspicion came up.
-    fn note(&mut self) {
-        if self.before.is_none() && !self.suspicions.is_empty() {
-            self.before = Some(self.place.clone());
         }
     }
 }

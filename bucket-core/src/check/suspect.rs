@@ -31,6 +31,8 @@ pub struct Suspicion {
     /// The key fields as elements.
     key: Vec<u8>,
     look: Look,
+    /// The next look reads the whole bucket: a count that is not that of the items says nothing about the room.
+    is_whole: bool,
 }
 
 /// What shows whether it still holds.
@@ -82,6 +84,7 @@ impl Suspicion {
             finding: earlier.finding(problem),
             key: earlier.key.clone()?,
             look: Look::Both(earlier.id.clone(), later.id.clone()),
+            is_whole: false,
         })
     }
 
@@ -93,6 +96,7 @@ impl Suspicion {
             finding: later.finding(Problem::SharedId { other, index, ids }),
             key: later.key.clone()?,
             look,
+            is_whole: false,
         })
     }
 
@@ -129,6 +133,7 @@ impl Suspicion {
             finding: later.finding(Problem::Gap { from, to }),
             key: later.key.clone()?,
             look,
+            is_whole: false,
         })
     }
 
@@ -149,6 +154,9 @@ impl Suspicion {
         let names = spec.names();
         let is_ordered_by_id = spec.ordered_by() == OrderedBy::Id;
         let (condition, hint) = match &self.look {
+            Look::Both(one, _) if self.is_whole && !self.needs_room_of_both() => {
+                (doc! { ID: { "$in": [one] } }, ID_INDEX.to_owned())
+            }
             Look::Both(one, other) | Look::Ids(one, other) => {
                 (doc! { ID: { "$in": [one, other] } }, ID_INDEX.to_owned())
             }
@@ -189,14 +197,18 @@ impl Suspicion {
             skip: 0,
             limit: MOST,
             projection: match &self.look {
-                // A count that is not that of the items says nothing about the room.
-                Look::Both(..) => Document::new(),
                 Look::Ids(..) => only_ids(spec),
-                Look::Window { .. } | Look::Numbers { .. } => without_items(spec),
+                _ if self.is_whole => Document::new(),
+                _ => without_items(spec),
             },
             hint,
             level: ReadLevel::Local,
         }
+    }
+
+    /// Whether both buckets take records, which they say by their counts.
+    fn needs_room_of_both(&self) -> bool {
+        matches!(self.finding.problem, Problem::TwoOpen { .. })
     }
 
     /// What of it holds for what that read found.
@@ -213,20 +225,31 @@ impl Suspicion {
             let holds = both.is_some_and(|(one, other)| share_one(T::SPEC, one, other));
             return holds.then_some(self);
         }
-        let seen = |stored: &RawDocumentBuf| match self.look {
-            Look::Both(..) => document::<T>(stored, &limits, DateTime::now()).seen,
-            _ => head::<T>(stored, &limits).seen,
+        let is_whole = self.is_whole;
+        let seen = |stored: &RawDocumentBuf| {
+            if is_whole {
+                document::<T>(stored, &limits, DateTime::now()).seen
+            } else {
+                head::<T>(stored, &limits).seen
+            }
         };
         let found: Vec<Seen> = found.iter().map(seen).collect();
         let of = |id: &Bson| found.iter().find(|seen| seen.id == *id);
         let holds = match (&self.look, &mut self.finding.problem) {
             (Look::Both(one, other), problem) => {
-                let (one, other) = (of(one)?, of(other)?);
-                match problem {
+                let (one, other) = (of(one)?, of(other));
+                // The last look has seen it.
+                let is_there = is_whole || other.is_some();
+                let holds = match problem {
                     Problem::OpenBefore { .. } => one.is_open(T::SPEC),
-                    Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
+                    Problem::TwoOpen { .. } => {
+                        one.is_open(T::SPEC) && other.is_some_and(|other| other.is_open(T::SPEC))
+                    }
                     _ => one.has_room == Some(true),
-                }
+                };
+                let by_mark = T::SPEC.form().mark().is_some();
+                self.is_whole = !by_mark || matches!(problem, Problem::RoomBefore { .. });
+                is_there && holds
             }
             (Look::Numbers { later, .. }, Problem::Gap { from, to }) => {
                 let number = |seen: &Seen| u64::try_from(seen.place?.time).ok();

@@ -18,6 +18,9 @@ use crate::{
     time::range::TimeRange,
 };
 
+/// More than the fields of a bucket can show.
+const PROBLEMS_OF_FIELDS: usize = 32;
+
 /// The read of a walk.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -189,7 +192,8 @@ impl<T: Record> Checker<T> {
                 let is_there = place.as_ref() == Some(first);
                 self.begins = Begins::Anywhere;
                 if is_there {
-                    return self.recall(stored, limits);
+                    let seen = document::<T>(stored, &limits, self.now).seen;
+                    return self.neighbours.recall(seen, stored);
                 }
             }
             Begins::After(last) => {
@@ -206,8 +210,12 @@ impl<T: Record> Checker<T> {
         let seen = checked.seen;
         let mut problems: Vec<Problem> = Vec::with_capacity(checked.problems.len());
         for problem in checked.problems {
-            // Several fields may show one.
-            if !problems.contains(&problem) {
+            // Several fields may show one. Those of fields come before those of items, which may be many.
+            if !problems
+                .iter()
+                .take(PROBLEMS_OF_FIELDS)
+                .any(|it| *it == problem)
+            {
                 problems.push(problem);
             }
         }

@@ -25,7 +25,7 @@ use crate::{
 const TOGETHER: usize = 100;
 /// How many suspicions wait until they are looked at again together ..
 const MOST_SUSPECTED: usize = 256;
-/// .. and for how many documents: another call would have to go on from there.
+/// .. and for how many documents: another call would have to go on from there. Gaps wait until their key ends.
 const LONGEST_SUSPECTED: u64 = 20_000;
 /// How often a suspicion is looked at again.
 const LOOKS: usize = 2;
@@ -64,6 +64,8 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     found: u64,
     /// The number of documents when the suspicions that wait were looked for last.
     looked_at: u64,
+    /// What has ended it, until the findings before that are taken.
+    failure: Option<Error>,
     /// How far it is after the last documents, until the caller hears of it.
     untold: Option<VerifyProgress>,
     ended: bool,
@@ -91,6 +93,7 @@ impl<'a, T: Record> Verifying<'a, T> {
             ready: VecDeque::new(),
             found: 0,
             looked_at: 0,
+            failure: None,
             untold: None,
             has_seen_indexes: false,
             ended: asked.range.is_empty() && !asked.range.is_reversed(),
@@ -119,13 +122,16 @@ impl<'a, T: Record> Verifying<'a, T> {
             if let (Some(progress), Some(tell)) = (self.untold.take(), &mut self.on_progress) {
                 tell(&progress);
             }
+            if let Some(error) = self.failure.take() {
+                return Some(Err(error));
+            }
             if self.ended {
                 return None;
             }
             if let Err(error) = self.go_on().await {
                 self.ended = true;
                 self.rows = None;
-                return Some(Err(error));
+                self.failure = Some(error);
             }
         }
     }
