@@ -492,7 +492,7 @@ fn a_bucket_that_was_sealed_between_two_looks_has_no_room() {
         let found = room.iter().cloned().map(seal).map(|document| {
             let shown = document
                 .into_iter()
-                .filter(|(name, _)| projection.is_empty() || projection.contains_key(name));
+                .filter(|(name, _)| projection.contains_key(name));
             RawDocumentBuf::try_from(&shown.collect::<Document>()).unwrap()
         });
         let found: Vec<RawDocumentBuf> = found.collect();

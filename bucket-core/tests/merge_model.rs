@@ -47,16 +47,6 @@ fn key(device: u8) -> SampleKey {
     SampleKey(device.to_string())
 }
 
-fn record(at: i64) -> Drawn {
-    Drawn {
-        device: 0,
-        at,
-        value: 1,
-        level: None,
-        code: String::new(),
-    }
-}
-
 /// The buckets that several writers store, one after the other.
 fn stored<const F: usize>(plans: &[Vec<Drawn>], now: DateTime) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
@@ -509,7 +499,7 @@ proptest! {
 
 #[test]
 fn buckets_become_one() {
-    let collection = stored::<WINDOW_MERGED>(&[(0..18).map(|n| record(n * 500)).collect()], NOW);
+    let collection = stored::<WINDOW_MERGED>(&[(0..18).map(|n| Drawn::at(n * 500)).collect()], NOW);
     assert_eq!(collection.documents().len(), 9);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
     assert_eq!(merged::<WINDOW_MERGED>(&collection, &[true], NOW), 9);
@@ -524,13 +514,13 @@ fn buckets_become_one() {
 
 #[test]
 fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
-    let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
+    let records: Vec<Drawn> = (0..18).map(|n| Drawn::at(n * 500)).collect();
     let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
     merged::<WINDOW_MERGED>(&collection, &[true], NOW);
     let slots = collection.documents().len();
     // Two windows of the first slot.
-    let late = [record(1_100), record(2_100)];
+    let late = [Drawn::at(1_100), Drawn::at(2_100)];
     store_more::<WINDOW_MERGED>(&mut collection, &late, 100, NOW);
     sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
     assert_eq!(collection.documents().len(), slots + 2);
@@ -543,13 +533,13 @@ fn what_is_inside_of_a_merged_bucket_is_merged_with_that_one_only() {
 
 #[test]
 fn late_records_of_a_source_go_to_the_place_after_those_that_are_merged() {
-    let records: Vec<Drawn> = (0..18).map(|n| record(n * 500)).collect();
+    let records: Vec<Drawn> = (0..18).map(|n| Drawn::at(n * 500)).collect();
     let mut collection = stored::<WINDOW_MERGED>(&[records], NOW);
     for round in 1..4 {
         sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
         merged::<WINDOW_MERGED>(&collection, &[true], NOW);
         let slots = collection.documents().len();
-        let late = [record(100), record(1_100), record(2_100)];
+        let late = [Drawn::at(100), Drawn::at(1_100), Drawn::at(2_100)];
         let late = (&late[..], 100 * round);
         store_from::<WINDOW_MERGED>(Some("s"), &mut collection, late, NOW);
         assert_eq!(collection.documents().len(), slots + 3);

@@ -308,20 +308,10 @@ proptest! {
     }
 }
 
-fn record(at: i64) -> Drawn {
-    Drawn {
-        device: 0,
-        at,
-        value: 1,
-        level: None,
-        code: String::new(),
-    }
-}
-
 /// Writes continue between the two reads: each bucket is read at one moment.
 #[test]
 fn a_bucket_that_is_read_again_counts_as_it_is_then() {
-    let cut = [-50, 0, 400].into_iter().map(record).collect();
+    let cut = [-50, 0, 400].into_iter().map(Drawn::at).collect();
     let mut collection = stored::<HYBRID_MERGE>(&[cut], None);
     let key = SampleKey("0".to_owned());
     let day = 86_400_000;
@@ -336,7 +326,7 @@ fn a_bucket_that_is_read_again_counts_as_it_is_then() {
             reader.take(&found).unwrap();
         }
         let mut batch = Batch::of::<Sample<HYBRID_MERGE>>();
-        let more = record(300 + plans).sample::<HYBRID_MERGE>(77);
+        let more = Drawn::at(300 + plans).sample::<HYBRID_MERGE>(77);
         batch.push(0, &more).unwrap();
         store(batch, &mut collection);
     }
@@ -388,7 +378,7 @@ fn bounds_and_numbers_of_steps_are_checked_before_steps_are_made() {
 
 #[test]
 fn no_command_of_a_rollup_exceeds_the_servers_limit_even_with_long_keys() {
-    let collection = stored::<COUNT>(&[vec![record(500), record(1_500)]], None);
+    let collection = stored::<COUNT>(&[vec![Drawn::at(500), Drawn::at(1_500)]], None);
     let range = (DateTime::from_millis(0)..DateTime::from_millis(2_000)).into_time_range();
     let steps = RollupSteps::new(range, &Interval::seconds(1)).unwrap();
     let key = SampleKey("0".to_owned());

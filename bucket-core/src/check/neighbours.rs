@@ -63,8 +63,15 @@ struct Run {
     suspicions: Vec<Suspicion>,
     /// From where another walk finds them again.
     before: Option<Before>,
-    /// The place of its last bucket. Documents of which nobody can read the key may come after that.
-    place: Option<Document>,
+    /// The place of its last bucket, if documents of which nobody can read the key have come after that.
+    left_at: Option<Document>,
+}
+
+impl Run {
+    /// The place of its last bucket, where this is that of the last document.
+    fn place(&self, last: &Before) -> Before {
+        self.left_at.clone().or_else(|| last.clone())
+    }
 }
 
 #[derive(Debug)]
@@ -96,7 +103,7 @@ impl Neighbours {
     /// The next document, of which an earlier walk has reported what is wrong.
     pub(super) fn recall(&mut self, seen: Seen, stored: &RawDocument) {
         let keys = self.keys;
-        self.compare_with_run(seen, stored, None);
+        self.compare_with_run(seen, stored);
         self.keys = keys;
         self.findings.clear();
         self.suspicions.clear();
@@ -104,19 +111,21 @@ impl Neighbours {
         if let Some(run) = &mut self.run {
             run.suspicions.clear();
             run.before = None;
-            run.place.clone_from(&self.last);
         }
     }
 
     /// The next document, and its place if it has one.
     pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument, place: Option<Document>) {
-        self.compare_with_run(seen, stored, place.as_ref());
+        self.compare_with_run(seen, stored);
         self.last = place.or(self.last.take());
     }
 
-    fn compare_with_run(&mut self, seen: Seen, stored: &RawDocument, place: Option<&Document>) {
+    fn compare_with_run(&mut self, seen: Seen, stored: &RawDocument) {
         let Some(key) = seen.key.clone() else {
             // It belongs to no key.
+            if let Some(run) = &mut self.run {
+                run.left_at = run.place(&self.last);
+            }
             return;
         };
         if self.run.as_ref().is_none_or(|run| run.key != key) {
@@ -132,7 +141,7 @@ impl Neighbours {
                 ids: self.compares_ids.then(Ids::new),
                 suspicions: Vec::new(),
                 before: None,
-                place: self.last.clone(),
+                left_at: None,
             });
         }
         let Some(mut run) = self.run.take() else {
@@ -172,7 +181,7 @@ impl Neighbours {
         }
         let is_many = run.suspicions.len() >= MOST;
         self.hand_over(&mut run, |suspicion| is_many || !suspicion.is_gap());
-        run.place = place.cloned().or(run.place);
+        run.left_at = None;
         self.run = Some(run);
     }
 
@@ -182,7 +191,8 @@ impl Neighbours {
             return;
         }
         // The place before the bucket with which the first of them came up.
-        let before = run.before.take().unwrap_or_else(|| run.place.clone());
+        let before = run.before.take();
+        let before = before.unwrap_or_else(|| run.place(&self.last));
         let (ready, waiting) = mem::take(&mut run.suspicions)
             .into_iter()
             .partition(is_ready);
@@ -203,13 +213,14 @@ impl Neighbours {
 
     /// The last document before which nothing is left to be reported.
     pub(super) fn settled(&self) -> Option<&Document> {
+        let run = self.run.as_ref();
+        let of_run = run.and_then(|run| run.before.as_ref());
+        if let Some(before) = self.before.as_ref().or(of_run) {
+            return before.as_ref();
+        }
         // What the end of a run shows is found again by those who go on within it.
-        let of_run = self
-            .run
-            .as_ref()
-            .map(|run| run.before.as_ref().unwrap_or(&run.place));
-        let before = self.before.as_ref().or(of_run);
-        before.unwrap_or(&self.last).as_ref()
+        let left_at = run.and_then(|run| run.left_at.as_ref());
+        left_at.or(self.last.as_ref())
     }
 
     /// No more of the key will come.

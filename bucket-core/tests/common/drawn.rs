@@ -16,6 +16,19 @@ pub struct Drawn {
     pub code: String,
 }
 
+impl Drawn {
+    /// One of the device 0 at this time.
+    pub fn at(at: i64) -> Self {
+        Self {
+            device: 0,
+            at,
+            value: 1,
+            level: None,
+            code: String::new(),
+        }
+    }
+}
+
 pub fn drawn() -> impl Strategy<Value = Drawn> {
     let at = prop_oneof![
         4 => 0..8_000_i64,

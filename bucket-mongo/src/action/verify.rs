@@ -106,8 +106,8 @@ impl<'a, T: Record> VerifyQuery<'a, T> {
         self
     }
 
-    /// Goes on after this position of an earlier call, which a [`VerifyProgress`] or a [`VerifyReport`] has. A call that ends with an error
-    /// gives no report: what it has found, only [`stream`](Self::stream) has passed on.
+    /// Goes on after this position of an earlier call, which a [`VerifyProgress`] or a [`VerifyReport`] has. A call that ends with
+    /// an error gives no report: what it has found, only [`stream`](Self::stream) has passed on.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
