@@ -81,6 +81,7 @@ struct Naive {
     slot: Option<(i32, bool)>,
     id: i32,
     replaced: u64,
+    is_next: bool,
 }
 
 #[derive(Debug)]
@@ -92,12 +93,15 @@ struct Model {
 }
 
 impl Model {
-    /// Whether there was room.
+    /// Whether there was room. An event of which the reader knows that others before it were left out comes next.
     fn push(&mut self, slot: Option<(i32, bool)>, id: i32) -> bool {
         let mut replaced = 0;
         if self.when_slow == WhenSlow::NewestPerKey
             && slot.is_some()
-            && let Some(at) = self.waiting.iter().position(|old| old.slot == slot)
+            && let Some(at) = self
+                .waiting
+                .iter()
+                .position(|old| old.slot == slot && !old.is_next)
         {
             replaced = self.waiting.remove(at).unwrap().replaced + 1;
         }
@@ -108,7 +112,12 @@ impl Model {
             self.waiting.pop_front();
             self.dropped += 1;
         }
-        self.waiting.push_back(Naive { slot, id, replaced });
+        self.waiting.push_back(Naive {
+            slot,
+            id,
+            replaced,
+            is_next: false,
+        });
         true
     }
 
@@ -120,6 +129,7 @@ impl Model {
             return format!("skipped None {}", std::mem::take(&mut self.dropped));
         }
         if first.replaced > 0 {
+            first.is_next = true;
             let replaced = std::mem::take(&mut first.replaced);
             return format!("skipped {:?} {replaced}", first.slot.map(|(key, _)| key));
         }

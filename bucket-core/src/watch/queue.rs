@@ -154,7 +154,7 @@ impl<T: Record, E> Queue<T, E> {
         &mut self,
         event: Result<WatchEvent<T>, E>,
     ) -> Result<(), Result<WatchEvent<T>, E>> {
-        let slot = self.slot(&event);
+        let slot = slot(self.when_slow, &event);
         let mut replaced = 0;
         if let Some(old) = slot.as_ref().and_then(|slot| self.newest.get(slot)) {
             replaced = self.waiting.remove(old).map_or(0, |old| old.replaced + 1);
@@ -183,24 +183,27 @@ impl<T: Record, E> Queue<T, E> {
             return skipped(None, mem::take(&mut self.dropped));
         }
         let waiting = first.get_mut();
-        if waiting.replaced > 0 {
-            let key = waiting.event.as_ref().ok();
-            let key = key.and_then(|event| event.change.key());
-            return skipped(key, mem::take(&mut waiting.replaced));
+        let replaced = mem::take(&mut waiting.replaced);
+        let slot = slot(self.when_slow, &waiting.event);
+        // Whatever comes from now on does not replace it: the reader gets it next.
+        if let Some(slot) = slot
+            .as_ref()
+            .filter(|slot| self.newest.get(slot) == Some(first.key()))
+        {
+            self.newest.remove(slot);
         }
-        let event = first.remove().event;
-        if let Some(slot) = self.slot(&event) {
-            self.newest.remove(&slot);
+        if replaced > 0 {
+            return skipped(slot.and_then(|(key, _)| key), replaced);
         }
-        Some(event.map(TailEvent::Change))
+        Some(first.remove().event.map(TailEvent::Change))
     }
+}
 
-    fn slot(&self, event: &Result<WatchEvent<T>, E>) -> Option<Slot<T>> {
-        let event = event.as_ref().ok();
-        let event = event.filter(|_| self.when_slow == WhenSlow::NewestPerKey)?;
-        let is_stored = matches!(event.change, RecordChange::Stored { .. });
-        Some((event.change.key(), is_stored))
-    }
+fn slot<T: Record, E>(when_slow: WhenSlow, event: &Result<WatchEvent<T>, E>) -> Option<Slot<T>> {
+    let event = event.as_ref().ok();
+    let event = event.filter(|_| when_slow == WhenSlow::NewestPerKey)?;
+    let is_stored = matches!(event.change, RecordChange::Stored { .. });
+    Some((event.change.key(), is_stored))
 }
 
 impl<T: Record, E> fmt::Debug for Queue<T, E> {

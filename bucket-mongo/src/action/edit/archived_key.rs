@@ -49,8 +49,8 @@ impl ArchivedKey {
                     continue;
                 }
                 let message = "the archive does not have all copies that the key's buckets refer to, or has them of another \
-                               collection: give the handle the archive that has them, or call `without_copies()`, which leaves \
-                               them where they are";
+                               collection, or an erasure ran while they were archived: give the handle the archive that has \
+                               them, or call `without_copies()`, which leaves them where they are";
                 return Err(invalid(message, editing));
             }
             return Ok((found, unread));
