@@ -97,6 +97,12 @@ impl Arena {
         self.expect(collection, sum, expected).await
     }
 
+    /// The same by what they say of themselves.
+    pub(crate) async fn expect_counted(&self, collection: &str, expected: usize) -> Result<()> {
+        let sum = doc! { "$group": { "_id": null, "records": { "$sum": "$count" } } };
+        self.expect(collection, sum, expected).await
+    }
+
     async fn expect(&self, collection: &str, stage: Document, expected: usize) -> Result<()> {
         let aggregated = self.database.collection::<Document>(collection);
         let mut found = aggregated.aggregate([stage]).await?;

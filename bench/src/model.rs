@@ -84,6 +84,16 @@ models! {
     #[bucket(collection = "hourly", items = "readings", window = "1h", capacity = 1_000)]
     Hourly: "an hour a bucket";
 
+    /// A bucket for what a batch has of an hour.
+    #[derive(Bucketed)]
+    #[bucket(collection = "hourly_parts", items = "readings", window = "1h", capacity = 1_000, parts)]
+    HourlyParts: "an hour in parts";
+
+    /// The same, and merged for each day.
+    #[derive(Bucketed)]
+    #[bucket(collection = "merged_parts", items = "readings", window = "1h", capacity = 1_000, parts, seal_after = "1h", merge = "day")]
+    MergedParts: "an hour in parts";
+
     /// Ten readings, as many as the manual has in a bucket.
     #[derive(Bucketed)]
     #[bucket(collection = "numbered_10", items = "readings", capacity = 10, numbered)]

@@ -34,8 +34,8 @@ use self::{
     sample::{
         COUNT, COUNT_BYTES, COUNT_BYTES_EXPIRE, COUNT_EXPIRE, COUNT_RAISED, HYBRID_BYTES,
         HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE, NUMBERED, NUMBERED_BYTES, NUMBERED_EXPIRE,
-        NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
-        WINDOW_OBJECT,
+        NUMBERED_OBJECT, PARTS, PARTS_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES,
+        WINDOW_CAPACITY, WINDOW_OBJECT,
     },
     writer::{Faults, Server, Turns, Writer, store},
 };
@@ -263,6 +263,12 @@ proptest! {
     }
 
     #[test]
+    fn parts_of_a_window_are_numbered_without_gaps(plans in plans(), turns in any::<u64>()) {
+        check_windows(&run::<PARTS>(&plans, turns, |_, _| None)?, sample::CAPACITY, false);
+        check_windows(&run::<PARTS_OBJECT>(&plans, turns, |_, _| None)?, sample::CAPACITY, false);
+    }
+
+    #[test]
     fn numbers_rise_by_one_without_gaps_or_repeats(plans in plans(), turns in any::<u64>()) {
         check_numbered(&run::<NUMBERED>(&plans, turns, |_, _| None)?, false);
         check_numbered(&run::<NUMBERED_EXPIRE>(&plans, turns, |_, _| None)?, false);
@@ -293,6 +299,8 @@ proptest! {
         let windows = run_with::<WINDOW_CAPACITY>(&plans, turns, none, &faults)?;
         check_windows(&windows, sample::CAPACITY, false);
         check_windows(&run_with::<WINDOW_OBJECT>(&plans, turns, none, &faults)?, u32::MAX, true);
+        check_windows(&run_with::<PARTS>(&plans, turns, none, &faults)?, sample::CAPACITY, false);
+        check_windows(&run_with::<PARTS_OBJECT>(&plans, turns, none, &faults)?, sample::CAPACITY, false);
         run_with::<HYBRID_MERGE>(&plans, turns, none, &faults)?;
         run_with::<HYBRID_SIDE>(&plans, turns, none, &faults)?;
     }

@@ -33,7 +33,8 @@ use self::{
     collection::{Collection, is_ok},
     drawn::{Drawn, drawn},
     sample::{
-        EXPIRE_AFTER, Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_KEPT_MERGED, WINDOW_MERGED, at,
+        EXPIRE_AFTER, PARTS_MERGED, Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_KEPT_MERGED,
+        WINDOW_MERGED, at,
     },
     writer::store,
 };
@@ -437,6 +438,7 @@ proptest! {
         let records = (&*plans, &*late);
         check::<WINDOW_MERGED>(records, &masks, &ranges, most, NOW)?;
         check::<WINDOW_BYTES_MERGED>(records, &masks, &ranges, most, NOW)?;
+        check::<PARTS_MERGED>(records, &masks, &ranges, most, NOW)?;
         check::<WINDOW_MERGED>(records, &masks, &ranges, most, EARLIER)?;
     }
 }

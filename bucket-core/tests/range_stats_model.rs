@@ -32,8 +32,8 @@ use self::{
     drawn::{Drawn, drawn},
     sample::{
         COUNT, COUNT_IDS, HYBRID_BYTES, HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE, NUMBERED,
-        NUMBERED_OBJECT, Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES,
-        WINDOW_CAPACITY, WINDOW_OBJECT,
+        NUMBERED_OBJECT, PARTS, PARTS_OBJECT, Sample, SampleBucket, SampleItem, SampleKey, WINDOW,
+        WINDOW_BYTES, WINDOW_CAPACITY, WINDOW_OBJECT,
     },
     writer::store,
 };
@@ -199,6 +199,8 @@ proptest! {
         check::<WINDOW_CAPACITY>(&plans, &ranges, &forgotten)?;
         check::<WINDOW_BYTES>(&plans, &ranges, &forgotten)?;
         check::<WINDOW_OBJECT>(&plans, &ranges, &forgotten)?;
+        check::<PARTS>(&plans, &ranges, &forgotten)?;
+        check::<PARTS_OBJECT>(&plans, &ranges, &forgotten)?;
     }
 
     #[test]

@@ -30,8 +30,8 @@ use self::{
     drawn::{Drawn, drawn},
     invariants::{check_hybrid, check_numbered, check_pages, check_windows},
     sample::{
-        COUNT_IDS, HYBRID_IDS, NUMBERED_IDS, Sample, SampleBucket, SampleItem, WINDOW_BYTES_IDS,
-        WINDOW_IDS,
+        COUNT_IDS, HYBRID_IDS, NUMBERED_IDS, PARTS_IDS, Sample, SampleBucket, SampleItem,
+        WINDOW_BYTES_IDS, WINDOW_IDS,
     },
     writer::{Server, Turns, Writer},
 };
@@ -173,6 +173,7 @@ proptest! {
     fn windows_of_a_key_have_each_id_once(pool in pool(), plans in plans(), turns in any::<u64>()) {
         check_windows(&run::<WINDOW_IDS>(&pool, &plans, turns)?, sample::CAPACITY, false);
         check_windows(&run::<WINDOW_BYTES_IDS>(&pool, &plans, turns)?, u32::MAX, true);
+        check_windows(&run::<PARTS_IDS>(&pool, &plans, turns)?, sample::CAPACITY, false);
     }
 
     #[test]

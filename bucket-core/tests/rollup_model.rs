@@ -34,7 +34,7 @@ use self::{
     drawn::{Drawn, drawn},
     sample::{
         COUNT, COUNT_IDS, HYBRID_BYTES, HYBRID_MERGE, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT,
-        Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
+        PARTS, Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
         WINDOW_OBJECT,
     },
     writer::store,
@@ -281,6 +281,7 @@ proptest! {
         check::<WINDOW_CAPACITY>(&case)?;
         check::<WINDOW_BYTES>(&case)?;
         check::<WINDOW_OBJECT>(&case)?;
+        check::<PARTS>(&case)?;
     }
 
     /// The items of all buckets are requested at once, or only those of cut buckets.

@@ -30,7 +30,10 @@ use proptest::prelude::*;
 use self::{
     collection::Collection,
     drawn::{Drawn, drawn},
-    sample::{COUNT, NUMBERED, NUMBERED_OBJECT, Sample, SampleBucket, WINDOW_CAPACITY},
+    sample::{
+        COUNT, NUMBERED, NUMBERED_OBJECT, PARTS, PARTS_OBJECT, Sample, SampleBucket,
+        WINDOW_CAPACITY,
+    },
     writer::{Faults, Server, Writer},
 };
 
@@ -140,7 +143,7 @@ fn run<const F: usize>(drawn: &[Drawn], one_in: u64, seed: u64) -> Result<(), Te
     // Positions are kept per key; in windows, per key and window.
     let mut stored: BTreeMap<(String, i64), Vec<i64>> = BTreeMap::new();
     for bucket in &buckets {
-        let window = if F == WINDOW_CAPACITY {
+        let window = if [WINDOW_CAPACITY, PARTS, PARTS_OBJECT].contains(&F) {
             bucket.fields.start.timestamp_millis()
         } else {
             0
@@ -172,6 +175,8 @@ proptest! {
     ) {
         run::<COUNT>(&drawn, one_in, seed)?;
         run::<WINDOW_CAPACITY>(&drawn, one_in, seed)?;
+        run::<PARTS>(&drawn, one_in, seed)?;
+        run::<PARTS_OBJECT>(&drawn, one_in, seed)?;
         run::<NUMBERED>(&drawn, one_in, seed)?;
         run::<NUMBERED_OBJECT>(&drawn, one_in, seed)?;
     }

@@ -29,7 +29,7 @@ use self::{
     collection::Collection,
     drawn::{Drawn, drawn},
     sample::{
-        COUNT, COUNT_BYTES, HYBRID_MERGE, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT, Sample,
+        COUNT, COUNT_BYTES, HYBRID_MERGE, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT, PARTS, Sample,
         SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY, WINDOW_OBJECT,
     },
     writer::store,
@@ -394,6 +394,7 @@ proptest! {
         check::<WINDOW_CAPACITY>(&plans, &damages, range, &limits)?;
         check::<WINDOW_BYTES>(&plans, &damages, range, &limits)?;
         check::<WINDOW_OBJECT>(&plans, &damages, range, &limits)?;
+        check::<PARTS>(&plans, &damages, range, &limits)?;
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(crate) const WINDOW: Symbol = Symbol("window");
 pub(crate) const MAX_DURATION: Symbol = Symbol("max_duration");
 pub(crate) const LATE: Symbol = Symbol("late");
 pub(crate) const NUMBERED: Symbol = Symbol("numbered");
+pub(crate) const PARTS: Symbol = Symbol("parts");
 pub(crate) const MAX_BYTES: Symbol = Symbol("max_bytes");
 pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
 pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
@@ -88,7 +89,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 29] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 30] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -98,6 +99,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 29] = [
     MAX_DURATION,
     LATE,
     NUMBERED,
+    PARTS,
     MAX_BYTES,
     OBJECT_IDS,
     RAISED_FROM,

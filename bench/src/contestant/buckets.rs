@@ -1,6 +1,6 @@
 //! This library's `insert_many`.
 
-use std::{marker::PhantomData, ops::Range, sync::Arc};
+use std::{marker::PhantomData, ops::Range, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 
@@ -21,6 +21,8 @@ pub(crate) struct BucketInserts<M> {
     /// commands.
     batch: Option<usize>,
     in_flight: usize,
+    /// Whether the buckets are merged afterwards, on the clock.
+    merged: bool,
     model: PhantomData<fn() -> M>,
 }
 
@@ -31,6 +33,7 @@ impl<M> BucketInserts<M> {
             readings: Arc::clone(readings),
             batch: None,
             in_flight: 1,
+            merged: false,
             model: PhantomData,
         }
     }
@@ -41,7 +44,16 @@ impl<M> BucketInserts<M> {
             readings: Arc::clone(readings),
             batch: Some(batch),
             in_flight,
+            merged: false,
             model: PhantomData,
+        }
+    }
+
+    /// The same, and the time to merge all buckets counts.
+    pub(crate) fn and_merged(self) -> Self {
+        Self {
+            merged: true,
+            ..self
         }
     }
 }
@@ -53,9 +65,10 @@ impl<M: Model> Contestant for BucketInserts<M> {
             None => "one insert_many".to_owned(),
         };
         format!(
-            "buckets, {}, {call}{}",
+            "buckets, {}, {call}{}{}",
             M::NAME,
-            in_flight_text(self.in_flight)
+            in_flight_text(self.in_flight),
+            if self.merged { ", and merged" } else { "" }
         )
     }
 
@@ -70,6 +83,7 @@ impl<M: Model> Contestant for BucketInserts<M> {
             let batch = self.batch.unwrap_or(number);
             // Freeing them is off the clock.
             let shared = Arc::clone(&records);
+            let all = buckets.clone();
             let store = move |range: Range<usize>| {
                 let (buckets, records) = (buckets.clone(), Arc::clone(&shared));
                 async move {
@@ -78,8 +92,14 @@ impl<M: Model> Contestant for BucketInserts<M> {
                 }
             };
             let store = in_flight::batches(number, batch, self.in_flight, store);
-            let (time, ()) = arena.clock(store).await?;
+            let (mut time, ()) = arena.clock(store).await?;
             arena.expect_items(collection, ITEMS, number).await?;
+            if self.merged {
+                let merge = async { Ok(all.merge().settled(Duration::ZERO).await?) };
+                let (merging, _) = arena.clock(merge).await?;
+                arena.expect_counted(collection, number).await?;
+                time += merging;
+            }
             arena.clear(collection).await?;
             Ok(rate(number, time))
         }

@@ -6,7 +6,7 @@ use super::Workload;
 use crate::{
     contestant::{BucketInserts, FlatInserts, TimeSeriesInserts},
     goal::{Goal, Unit},
-    model::{HourOr10, HourOr100, Hourly, Model, Numbered10},
+    model::{HourOr10, HourOr100, Hourly, HourlyParts, MergedParts, Model, Numbered10},
     plan::{Id, Plan},
     reading::{Readings, readings},
     scale::Scale,
@@ -25,12 +25,15 @@ fn plan(scale: Scale) -> Plan {
     let readings = readings(scale.pick(400_000, 4_000));
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     for in_flight in [1, 4] {
+        let parts = own::<HourlyParts>(&mut plan, &readings, in_flight);
         let own = [
             own::<Numbered10>(&mut plan, &readings, in_flight),
             own::<HourOr10>(&mut plan, &readings, in_flight),
             own::<HourOr100>(&mut plan, &readings, in_flight),
             own::<Hourly>(&mut plan, &readings, in_flight),
         ];
+        let merged = BucketInserts::<MergedParts>::batches(&readings, BATCH, in_flight);
+        let merged = plan.own(merged.and_merged());
         let flat = plan.peer(FlatInserts {
             readings: Arc::clone(&readings),
             batch: BATCH,
@@ -41,6 +44,15 @@ fn plan(scale: Scale) -> Plan {
             batch: BATCH,
             in_flight,
         });
+        plan.compare(parts, flat, Goal::AtLeast(2.0));
+        plan.compare(parts, time_series, Goal::AtLeast(2.3));
+        let (of_flat, of_series) = if in_flight == 1 {
+            (1.3, 1.5)
+        } else {
+            (1.8, 2.2)
+        };
+        plan.compare(merged, flat, Goal::AtLeast(of_flat));
+        plan.compare(merged, time_series, Goal::AtLeast(of_series));
         for own in own {
             plan.compare(own, flat, Goal::AtLeast(1.3));
             plan.compare(own, time_series, Goal::AtLeast(1.5));

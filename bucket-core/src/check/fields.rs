@@ -132,7 +132,7 @@ impl Own {
 
     /// Whether it takes a further record.
     pub(super) fn has_room(&self, spec: &BucketSpec) -> Option<bool> {
-        if self.sealed {
+        if self.sealed || spec.form().in_parts() {
             return Some(false);
         }
         if !self.is_readable(OwnField::Size) {

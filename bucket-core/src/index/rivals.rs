@@ -192,6 +192,7 @@ mod tests {
                 form: Form::Window {
                     window: crate::Window::Seconds(3_600),
                     capacity: None,
+                    parts: false,
                 },
                 object_ids: is_unique,
                 ..PARTS

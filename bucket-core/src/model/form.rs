@@ -33,7 +33,7 @@ use crate::time::window::Window;
 /// ```
 /// use bucket_core::{Form, Window};
 ///
-/// let form = Form::Window { window: Window::hours(1), capacity: Some(60) };
+/// let form = Form::Window { window: Window::hours(1), capacity: Some(60), parts: false };
 /// assert_eq!(form.capacity(), Some(60));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,9 @@ pub enum Form {
         window: Window,
         /// The largest number of records in one bucket; `None` if only bytes limit it.
         capacity: Option<u32>,
+        /// Each statement inserts a bucket of its own, however much room the last one has: what a call brings for a key and
+        /// a window is written once and never grows.
+        parts: bool,
     },
     /// By number and by time, whichever comes first. A bucket starts with its first record.
     Hybrid {
@@ -102,6 +105,11 @@ impl Form {
             | Self::Numbered { capacity } => Some(capacity),
             Self::Window { capacity, .. } => capacity,
         }
+    }
+
+    /// Whether a bucket takes no more records than those that it was opened with.
+    pub(crate) const fn in_parts(self) -> bool {
+        matches!(self, Self::Window { parts: true, .. })
     }
 
     /// Its name in tokens. It must never change.

@@ -1,5 +1,5 @@
-//! Which sealed buckets become one: those of a key that follow one another, until they have enough records together. Headers,
-//! whose records have expired, become one for each slot.
+//! Which buckets become one: sealed ones of a key that follow one another, until they have enough records together, and those of
+//! a window in parts, sealed or not. Headers, whose records have expired, become one for each slot.
 //!
 //! Readers and writers rely on this:
 //!
@@ -16,7 +16,7 @@ use crate::{
         id::{Place, prefix},
         merged::{MERGED, Origins},
         record::Record,
-        sealed::{ARCHIVED, AT, EXPIRED, LAST, SEALED},
+        sealed::{ARCHIVED, AT, EXPIRED, LAST, SEALED, was_sealed},
     },
     check::ScanPlan,
     codec::raw::elements,
@@ -208,11 +208,13 @@ impl Grouping {
 
     fn read(&self, stored: &RawDocument, place: Place, extent: Extent) -> Result<Came, Damage> {
         let spec = self.spec;
-        let Ok(sealed) = stored.get_document(SEALED) else {
-            return Ok(Came::Stays(extent));
-        };
-        let says = |name: &str| !matches!(sealed.get(name), Ok(None));
-        let has_ends = sealed.get_datetime(LAST).is_ok();
+        let sealed = stored.get_document(SEALED).ok();
+        let date = |name: &str| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
+        let says = |name: &str| sealed.is_some_and(|sealed| !matches!(sealed.get(name), Ok(None)));
+        let is_empty = sealed.map_or(!was_sealed(stored), RawDocument::is_empty);
+        // A part takes no more records, sealed or not.
+        let are_rows = spec.form().in_parts() && is_empty;
+        let has_ends = are_rows || date(LAST).is_some();
         let end = bucket::date_field(stored, spec.names().end)?;
         if says(ARCHIVED) || !has_ends || end > self.due.until || !is_plain(spec, stored) {
             return Ok(Came::Stays(extent));
@@ -222,9 +224,10 @@ impl Grouping {
             .and_then(|id| Bson::try_from(id).ok())
             .unwrap_or(Bson::Null);
         let is_header = says(EXPIRED);
-        match sealed.get_datetime(if is_header { EXPIRED } else { AT }) {
-            Ok(at) if at <= self.due.sealed_until => {}
-            Err(_) if !is_header => return Ok(Came::Undated(extent, id)),
+        match date(if is_header { EXPIRED } else { AT }) {
+            Some(at) if at <= self.due.sealed_until => {}
+            None if are_rows => {}
+            None if !is_header => return Ok(Came::Undated(extent, id)),
             _ => return Ok(Came::Stays(extent)),
         }
         let count = bucket::stored_count(spec, stored)?;

@@ -1,7 +1,7 @@
-//! What sealed buckets become that are merged: the first of them has the items of all, and the others are gone. What is left of
+//! What buckets become that are merged: the first of them has the items of all, sealed, and the others are gone. What is left of
 //! buckets whose records have expired is merged the same way, without items.
 
-use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::{
     bounded::are_bounded,
@@ -14,11 +14,11 @@ use crate::{
         edits::{self, EDITS, Edits, is_removed},
         id::Place,
         merged::{MERGED, Origin, Origins},
-        packed::{each_packed, pack},
+        packed::{each_packed, ends, pack},
         record::Record,
         sealed::{AT, COPIED, EDIT, EXPIRED, PACKED, SEALED, copied_at, ends_of_sealed, packed},
     },
-    codec::raw::RawWriter,
+    codec::raw::{RawWriter, kind::ARRAY},
     error::Damage,
     model::spec::{BucketSpec, ID, ID_INDEX},
     read::key_elements,
@@ -48,11 +48,17 @@ pub struct Merge {
 /// A bucket that is merged with others.
 struct Part<'a> {
     stored: &'a RawDocument,
-    packed: &'a [u8],
+    items: Items<'a>,
     count: u32,
     edits: Edits,
     ends: (DateTime, DateTime),
     bytes: u64,
+}
+
+/// The items of a bucket, as they are stored.
+enum Items<'a> {
+    Packed(&'a [u8]),
+    Rows(&'a RawArray),
 }
 
 /// The items of one origin.
@@ -143,10 +149,16 @@ fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merg
 }
 
 impl<'a> Part<'a> {
-    /// `None` if it is not sealed.
+    /// `None` if it has no records.
     fn read(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Option<Self>, Damage> {
-        let (Some(packed), Some(ends)) = (packed(spec.items(), stored), ends_of_sealed(stored))
-        else {
+        let read = match packed(spec.items(), stored) {
+            Some(packed) => ends_of_sealed(stored).map(|ends| (Items::Packed(packed), ends)),
+            None => {
+                let rows = bucket::items(spec, stored)?;
+                ends_of_rows(spec, rows)?.map(|ends| (Items::Rows(rows), ends))
+            }
+        };
+        let Some((items, ends)) = read else {
             return Ok(None);
         };
         let count = bucket::stored_count(spec, stored)?;
@@ -159,7 +171,7 @@ impl<'a> Part<'a> {
         });
         Ok(Some(Self {
             stored,
-            packed,
+            items,
             count,
             edits: Edits::read(stored)?,
             ends,
@@ -169,7 +181,7 @@ impl<'a> Part<'a> {
 
     /// Whether its records have expired, and only its statistics are left.
     fn is_header(&self) -> bool {
-        self.packed == EXPIRED_ITEMS
+        matches!(self.items, Items::Packed(packed) if packed == EXPIRED_ITEMS)
     }
 
     /// Its items by their origins: its own, or those of the buckets that it was made of.
@@ -194,7 +206,10 @@ impl<'a> Part<'a> {
             return Ok(slices.collect());
         }
         let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
-        each_packed(self.packed, |item| items.push(item.to_owned()))?;
+        match self.items {
+            Items::Packed(packed) => each_packed(packed, |item| items.push(item.to_owned()))?,
+            Items::Rows(rows) => each_row(spec, rows, |item| items.push(item.to_owned()))?,
+        }
         let number = items.len();
         let mut items = items.into_iter();
         let slices = origins.into_iter().map(|origin| Slice {
@@ -323,8 +338,42 @@ impl Part<'_> {
     /// The bucket as it was read, with its items.
     fn write_filter(&self, spec: &BucketSpec, key: &[u8], writer: &mut RawWriter) {
         write_state(spec, self.stored, key, self.count, writer);
-        writer.binary(spec.items(), PACKED, self.packed);
+        match self.items {
+            Items::Packed(packed) => writer.binary(spec.items(), PACKED, packed),
+            Items::Rows(rows) => {
+                let same = writer.begin_document(spec.items());
+                writer.raw(ARRAY, "$eq", rows.as_bytes());
+                writer.end(same);
+            }
+        }
     }
+}
+
+/// Passes on each item of a bucket of rows.
+fn each_row<'a>(
+    spec: &BucketSpec,
+    rows: &'a RawArray,
+    mut each: impl FnMut(&'a RawDocument),
+) -> Result<(), Damage> {
+    for (index, item) in rows.into_iter().enumerate() {
+        let item = item.map_err(bucket::bson_damage)?;
+        bucket::item_time(spec, index, item)?;
+        if let RawBsonRef::Document(item) = item {
+            each(item);
+        }
+    }
+    Ok(())
+}
+
+/// The times of the first and the last record that is left of these.
+fn ends_of_rows(
+    spec: &BucketSpec,
+    rows: &RawArray,
+) -> Result<Option<(DateTime, DateTime)>, Damage> {
+    let mut left = Vec::new();
+    each_row(spec, rows, |item| left.push(item))?;
+    left.retain(|item| !is_removed(item));
+    Ok(ends(spec, left))
 }
 
 /// The commands of these merges, to be sent in one transaction in this order. Each must change as many documents as it has

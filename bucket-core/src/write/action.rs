@@ -83,7 +83,8 @@ pub struct Put {
     pub part: i64,
     /// The number of records that it takes.
     pub size: u32,
-    /// Set if the statement fills the bucket and marks it: the number of records that the bucket holds before it.
+    /// Set if the statement fills the bucket and marks it, or if nothing is added to the bucket later: the number of records
+    /// that the bucket holds before it.
     pub fills_from: Option<u32>,
     /// The bucket may not exist yet.
     pub fresh: bool,

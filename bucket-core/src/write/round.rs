@@ -152,10 +152,11 @@ impl Batch {
             batch: self,
             write_concern,
         };
-        if let [(_, _, steps)] = ready.as_slice()
+        if let [only @ (_, chain, steps)] = ready.as_slice()
             && steps.len() <= SHORT_CHAIN
         {
-            return commands.of(&ready, true, false);
+            let inserts = chain.kind().in_parts() && are_whole_buckets(only, 1);
+            return commands.of(&ready, true, inserts);
         }
         let (whole, mut first): (Vec<_>, Vec<_>) = ready
             .into_iter()
@@ -194,6 +195,9 @@ impl Batch {
 
     /// The fewest records for which an insert is tried.
     fn least_to_try(&self, chain: &Chain) -> usize {
+        if chain.kind().in_parts() {
+            return 1;
+        }
         let is_new = chain.is_unmet() && self.newness.is_likely() && !self.in_order();
         match is_new {
             true => 1,
@@ -305,7 +309,7 @@ impl Batch {
                     if !round.inserts {
                         chain.missed(step);
                         chain.suspect(step);
-                    } else if is_unmet {
+                    } else if is_unmet && !chain.kind().in_parts() {
                         // Only the id of its bucket can refuse an insert.
                         chain.met();
                     } else {

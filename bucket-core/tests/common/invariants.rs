@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use bucket_core::LatePolicy;
 use bucket_core::private::bson::{self, DateTime};
+use bucket_core::{Form, LatePolicy, Record};
 
-use super::sample::{self, DURATION, MAX_BYTES, SampleBucket};
+use super::sample::{self, DURATION, MAX_BYTES, Sample, SampleBucket};
 
 /// The size that counts against the limit of bytes, computed only from the items.
 pub fn check_bytes<const F: usize>(bucket: &SampleBucket<F>) -> bool {
@@ -51,6 +51,9 @@ pub fn check_pages<const F: usize>(buckets: &[SampleBucket<F>], capacity: u32) {
 
 /// Expects buckets in the order of their ids.
 pub fn check_windows<const F: usize>(buckets: &[SampleBucket<F>], size: u32, by_bytes: bool) {
+    if matches!(Sample::<F>::SPEC.form(), Form::Window { parts: true, .. }) {
+        return check_parts(buckets);
+    }
     let mut open = HashMap::new();
     for bucket in buckets {
         let (start, end) = (bucket.fields.start, bucket.fields.end);
@@ -67,6 +70,30 @@ pub fn check_windows<const F: usize>(buckets: &[SampleBucket<F>], size: u32, by_
                 bucket.id
             );
         }
+    }
+}
+
+/// Expects buckets in parts: numbered from 0 in each window, without gaps.
+fn check_parts<const F: usize>(buckets: &[SampleBucket<F>]) {
+    let mut windows: HashMap<_, BTreeSet<u64>> = HashMap::new();
+    for bucket in buckets {
+        let (start, end) = (bucket.fields.start, bucket.fields.end);
+        assert!(
+            (1..=sample::CAPACITY).contains(&bucket.count),
+            "{:?}",
+            bucket.id
+        );
+        let held =
+            |item: &sample::SampleItem| start <= item.at && (item.at < end || end == DateTime::MAX);
+        assert!(bucket.items.iter().all(held), "{:?}", bucket.id);
+        // An object id has no number.
+        if F != sample::PARTS_OBJECT {
+            let parts = windows.entry((bucket.key.0.clone(), start)).or_default();
+            assert!(parts.insert(bucket.id.sequence()), "{:?}", bucket.id);
+        }
+    }
+    for parts in windows.values() {
+        assert!(parts.iter().copied().eq(0..parts.len() as u64), "{parts:?}");
     }
 }
 

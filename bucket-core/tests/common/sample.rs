@@ -94,6 +94,13 @@ pub const WINDOW_BYTES_MERGED: usize = 34;
 /// With statistics that are kept for longer than records.
 pub const WINDOW_KEPT_MERGED: usize = 35;
 
+/// In parts, which take no more records than they were opened with.
+pub const PARTS: usize = 36;
+pub const PARTS_IDS: usize = 37;
+/// Opened by upserts.
+pub const PARTS_OBJECT: usize = 38;
+pub const PARTS_MERGED: usize = 39;
+
 /// The limit, in seconds.
 pub const EXPIRE_AFTER: u32 = 3_600;
 
@@ -363,12 +370,19 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-static SPECS: [BucketSpec; 36] = [
+const IN_PARTS: Form = Form::Window {
+    window: WINDOW_OF_ONE,
+    capacity: Some(CAPACITY),
+    parts: true,
+};
+
+static SPECS: [BucketSpec; 40] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: None,
+            parts: false,
         },
         None,
     ),
@@ -376,6 +390,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         None,
     ),
@@ -387,6 +402,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: None,
+            parts: false,
         },
         Some(MAX_BYTES),
     ),
@@ -398,6 +414,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         None,
         AVERAGED,
@@ -409,6 +426,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: None,
+            parts: false,
         },
         Some(MAX_BYTES),
         AGGREGATES,
@@ -426,6 +444,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         None,
     ),
@@ -433,6 +452,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: None,
+            parts: false,
         },
         Some(MAX_BYTES),
     ),
@@ -443,6 +463,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         None,
         AGGREGATES,
@@ -456,6 +477,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         AGGREGATES,
     ),
@@ -465,6 +487,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: Some(CAPACITY),
+            parts: false,
         },
         None,
         AVERAGED,
@@ -473,6 +496,7 @@ static SPECS: [BucketSpec; 36] = [
         Form::Window {
             window: WINDOW_OF_ONE,
             capacity: None,
+            parts: false,
         },
         Some(MAX_BYTES),
         AGGREGATES,
@@ -480,7 +504,12 @@ static SPECS: [BucketSpec; 36] = [
     kept(Form::Window {
         window: WINDOW_OF_ONE,
         capacity: Some(CAPACITY),
+        parts: false,
     }),
+    spec(IN_PARTS, None),
+    with_ids(IN_PARTS, None),
+    spec_of(IN_PARTS, Some(MAX_BYTES), AVERAGED, true),
+    merged(IN_PARTS, None, AVERAGED),
 ];
 
 impl From<&str> for SampleKey {

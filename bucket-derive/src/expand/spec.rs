@@ -112,11 +112,19 @@ fn form(private: &TokenStream, form: Form) -> TokenStream {
             let capacity = Literal::u32_unsuffixed(capacity);
             quote!(#private::Form::Count { capacity: #capacity })
         }
-        Form::Window { window, capacity } => {
+        Form::Window {
+            window,
+            capacity,
+            parts,
+        } => {
             let window = self::window(window);
             let capacity = option(capacity.map(Literal::u32_unsuffixed));
             quote! {
-                #private::Form::Window { window: #private::Window::#window, capacity: #capacity }
+                #private::Form::Window {
+                    window: #private::Window::#window,
+                    capacity: #capacity,
+                    parts: #parts,
+                }
             }
         }
         Form::Hybrid {

@@ -7,7 +7,7 @@ use crate::{
     model::own_role::OwnRole,
     symbol::{
         BYTES, CLOSED, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, LATE, MAX_BYTES, MAX_DURATION,
-        NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, Symbol, WINDOW,
+        NUMBERED, OBJECT_IDS, PARTS, RAISED_FROM, SIZE, START, Symbol, WINDOW,
     },
     syntax::{
         choice::{self, Late},
@@ -25,6 +25,7 @@ pub(crate) enum Form {
     Window {
         window: Window,
         capacity: Option<u32>,
+        parts: bool,
     },
     Hybrid {
         capacity: u32,
@@ -51,6 +52,7 @@ impl Form {
             Self::Window {
                 window,
                 capacity: given,
+                parts: attrs.parts.given().is_some(),
             }
         } else if attrs.max_duration.given().is_some() {
             let max_duration = attrs.max_duration.get().copied().unwrap_or(1);
@@ -202,6 +204,7 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     let bytes = attrs.max_bytes.given().is_some() || (window && attrs.capacity.given().is_none());
     let names = &attrs.names;
     let spans: (&[Symbol], &str) = (&[WINDOW, MAX_DURATION], "window = \"1h\"");
+    let windows: (&[Symbol], &str) = (&[WINDOW], "window = \"1h\"");
     let closes: (&[Symbol], &str) = (&[MAX_DURATION], "max_duration = \"1h\"");
     let numbers: (&[Symbol], &str) = (&[NUMBERED], "numbered");
     let sizes: (&[Symbol], &str) = (&[MAX_BYTES], "max_bytes = \"256KB\"");
@@ -211,6 +214,7 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         (START, names.start.given(), window || hybrid, spans),
         (END, names.end.given(), window || hybrid, spans),
         (LATE, attrs.late.given(), hybrid, closes),
+        (PARTS, attrs.parts.given(), window, windows),
         (CLOSED, names.closed.given(), hybrid, closes),
         (SIZE, names.size.given(), numbered, numbers),
         (FULL, names.full.given(), numbered, numbers),
@@ -232,6 +236,8 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         let needs = needs.join(" or ");
         let message = if key == LATE {
             format!("`{key}` without {needs}: only such buckets have late records")
+        } else if key == PARTS {
+            format!("`{key}` without {needs}: only the buckets of a window can come in parts")
         } else {
             format!("`{key}` names a field that only buckets with {needs} have")
         };

@@ -17,8 +17,8 @@ use crate::{
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
         COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, KEEP_STATS,
-        LATE, MAX_BYTES, MAX_DURATION, MERGE, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM,
-        SEAL_AFTER, SIZE, START, STATS, WINDOW,
+        LATE, MAX_BYTES, MAX_DURATION, MERGE, NUMBERED, OBJECT_IDS, ON_CONFLICT, PARTS,
+        RAISED_FROM, SEAL_AFTER, SIZE, START, STATS, WINDOW,
     },
     syntax::{
         attribute_array::ArrayAttr,
@@ -121,6 +121,10 @@ impl ContainerAttrs {
             let value = choice::parse(cx, entry, LATE, &choice::LATE);
             self.late.fill(cx, entry, value);
             return true;
+        } else if entry.is(PARTS) {
+            value::word(cx, entry, PARTS);
+            self.parts.fill(cx, entry, Some(()));
+            return true;
         } else {
             return false;
         }
@@ -162,6 +166,7 @@ impl ContainerAttrs {
             Some(meant) if meant == WINDOW.as_str() => self.window.presume(entry),
             Some(meant) if meant == MAX_DURATION.as_str() => self.max_duration.presume(entry),
             Some(meant) if meant == NUMBERED.as_str() => self.numbered.presume(entry),
+            Some(meant) if meant == PARTS.as_str() => self.parts.presume(entry),
             Some(meant) if meant == MAX_BYTES.as_str() => self.max_bytes.presume(entry),
             Some(meant) if meant == EXPIRE_AFTER.as_str() => self.expire_after.presume(entry),
             Some(meant) if meant == KEEP_STATS.as_str() => self.keep_stats.presume(entry),

@@ -51,6 +51,7 @@ pub fn has_room<const F: usize>(bucket: &SampleBucket<F>) -> bool {
         Form::Numbered { .. } => !bucket.fields.is_full,
         Form::Hybrid { .. } => !bucket.fields.is_closed,
         Form::Count { capacity } => bucket.count < capacity && !is_full_of_bytes(bucket, by_bytes),
+        Form::Window { parts: true, .. } => false,
         Form::Window { capacity, .. } => {
             bucket.count < capacity.unwrap_or(u32::MAX) && !is_full_of_bytes(bucket, by_bytes)
         }

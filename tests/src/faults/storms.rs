@@ -18,6 +18,7 @@ pub type Parts = (TestDatabase, Client, Vec<Client>);
 pub struct Storms {
     count: Storm<{ sample::COUNT }>,
     window: Storm<{ sample::WINDOW_CAPACITY }>,
+    parts: Storm<{ sample::PARTS }>,
     numbered: Storm<{ sample::NUMBERED }>,
     hybrid: Storm<{ sample::HYBRID_MERGE }>,
     average: Storm<{ sample::COUNT_AVG }>,
@@ -30,7 +31,8 @@ impl Storms {
     ///
     /// If the indexes cannot be created.
     pub async fn new(parts: impl AsyncFn() -> Parts) -> Self {
-        let (count, window, numbered, hybrid, average) = tokio::join!(
+        let (count, window, in_parts, numbered, hybrid, average) = tokio::join!(
+            storm(&parts),
             storm(&parts),
             storm(&parts),
             storm(&parts),
@@ -40,6 +42,7 @@ impl Storms {
         Self {
             count,
             window,
+            parts: in_parts,
             numbered,
             hybrid,
             average,
@@ -55,6 +58,7 @@ impl Storms {
         tokio::join!(
             self.count.blow(habits, seed, span),
             self.window.blow(habits, seed, span),
+            self.parts.blow(habits, seed, span),
             self.numbered.blow(habits, seed, span),
             self.hybrid.blow(habits, seed, span),
             self.average.blow(habits, seed, span),
@@ -67,9 +71,10 @@ impl Storms {
     ///
     /// If a promise is broken, or a client does not work any more.
     pub async fn assert_true(self) {
-        let verdicts: [(&str, Verdict); 5] = [
+        let verdicts: [(&str, Verdict); 6] = [
             ("count", self.count.verdict().await),
             ("window and count", self.window.verdict().await),
+            ("parts", self.parts.verdict().await),
             ("numbered", self.numbered.verdict().await),
             ("hybrid", self.hybrid.verdict().await),
             ("stored average", self.average.verdict().await),
@@ -83,6 +88,7 @@ impl Storms {
         tokio::join!(
             self.count.use_clients(),
             self.window.use_clients(),
+            self.parts.use_clients(),
             self.numbered.use_clients(),
             self.hybrid.use_clients(),
             self.average.use_clients(),

@@ -116,7 +116,7 @@ macro_rules! forms {
 
 forms! {
     count_buckets_are_as_counted_by_hand: COUNT, COUNT_BYTES, COUNT_AVG, COUNT_RAISED, COUNT_IDS;
-    windows_are_as_counted_by_hand: WINDOW, WINDOW_CAPACITY, WINDOW_BYTES, WINDOW_AVG, WINDOW_OBJECT;
+    windows_are_as_counted_by_hand: WINDOW, WINDOW_CAPACITY, WINDOW_BYTES, WINDOW_AVG, WINDOW_OBJECT, PARTS;
     hybrid_buckets_are_as_counted_by_hand: HYBRID_MERGE, HYBRID_SIDE, HYBRID_REJECT, HYBRID_BYTES, HYBRID_AVG;
     numbered_buckets_are_as_counted_by_hand: NUMBERED, NUMBERED_BYTES, NUMBERED_AVG, NUMBERED_OBJECT;
     buckets_that_expire_are_as_counted_by_hand:

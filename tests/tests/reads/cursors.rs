@@ -271,6 +271,7 @@ forms! {
     window_capacity: WINDOW_CAPACITY, 4;
     window_bytes: WINDOW_BYTES, 5;
     window_object_ids: WINDOW_OBJECT, 6;
+    parts: PARTS, 14;
     hybrid_merge: HYBRID_MERGE, 7;
     hybrid_side: HYBRID_SIDE, 8;
     hybrid_reject: HYBRID_REJECT, 9;

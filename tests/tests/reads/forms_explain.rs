@@ -142,6 +142,7 @@ async fn each_write_is_o1<const F: usize>() {
 async fn each_write_to_a_window_examines_at_most_2_keys_and_1_document() {
     each_write_is_o1::<{ sample::WINDOW_CAPACITY }>().await;
     each_write_is_o1::<{ sample::WINDOW_OBJECT }>().await;
+    each_write_is_o1::<{ sample::PARTS_OBJECT }>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

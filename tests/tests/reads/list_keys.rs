@@ -115,6 +115,7 @@ async fn the_summaries_say_what_reads_of_the_key_find_in_every_form() {
     is_as_in_the_model::<{ sample::WINDOW_CAPACITY }>(6).await;
     is_as_in_the_model::<{ sample::WINDOW_BYTES }>(7).await;
     is_as_in_the_model::<{ sample::WINDOW_OBJECT }>(8).await;
+    is_as_in_the_model::<{ sample::PARTS }>(13).await;
     is_as_in_the_model::<{ sample::HYBRID_MERGE }>(9).await;
     is_as_in_the_model::<{ sample::HYBRID_SIDE }>(10).await;
     is_as_in_the_model::<{ sample::HYBRID_BYTES }>(12).await;

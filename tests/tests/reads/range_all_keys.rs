@@ -115,6 +115,7 @@ async fn it_returns_every_record_of_the_range_and_no_other() {
     is_exact::<{ sample::WINDOW_CAPACITY }>(2).await;
     is_exact::<{ sample::WINDOW_BYTES }>(3).await;
     is_exact::<{ sample::WINDOW_OBJECT }>(4).await;
+    is_exact::<{ sample::PARTS }>(5).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

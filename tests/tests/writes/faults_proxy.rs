@@ -180,6 +180,7 @@ async fn stored_once_in_every_form(fault: Fault) {
     tokio::join!(
         stored_once::<{ sample::COUNT }>(fault, &[1, 2, 5]),
         stored_once::<{ sample::WINDOW_CAPACITY }>(fault, &[2]),
+        stored_once::<{ sample::PARTS }>(fault, &[2]),
         stored_once::<{ sample::NUMBERED }>(fault, &[2]),
         stored_once::<{ sample::HYBRID_MERGE }>(fault, &[2]),
         stored_once::<{ sample::COUNT_AVG }>(fault, &[2]),

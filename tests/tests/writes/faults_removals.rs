@@ -118,6 +118,7 @@ async fn answers_stay_true_when_keys_buckets_and_collections_are_removed() {
                 hold::<{ sample::WINDOW_OBJECT }>(seed),
                 hold::<{ sample::WINDOW_CAPACITY }>(seed),
                 hold::<{ sample::WINDOW_IDS }>(seed),
+                hold::<{ sample::PARTS }>(seed),
             )
         },
         async {

@@ -70,6 +70,8 @@ async fn a_transaction_stores_all_or_nothing_in_every_form() {
     all_or_nothing::<{ sample::WINDOW }>().await;
     all_or_nothing::<{ sample::WINDOW_CAPACITY }>().await;
     all_or_nothing::<{ sample::WINDOW_OBJECT }>().await;
+    all_or_nothing::<{ sample::PARTS }>().await;
+    all_or_nothing::<{ sample::PARTS_OBJECT }>().await;
     all_or_nothing::<{ sample::HYBRID_MERGE }>().await;
     all_or_nothing::<{ sample::HYBRID_BYTES }>().await;
     all_or_nothing::<{ sample::NUMBERED }>().await;

@@ -37,6 +37,9 @@ impl Form {
         if let Some(window) = self.window() {
             described.insert("window", window.described());
         }
+        if self.in_parts() {
+            described.insert("parts", true);
+        }
         if let Self::Hybrid {
             max_duration, late, ..
         } = self

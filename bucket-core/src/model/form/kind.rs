@@ -30,6 +30,8 @@ pub(crate) struct InWindow {
     pub(crate) start: DateTime,
     pub(crate) end: DateTime,
     pub(crate) size: u32,
+    /// Whether a bucket takes no more records than those that it was opened with.
+    pub(crate) parts: bool,
 }
 
 /// The buckets of a key, in order of time.
@@ -71,9 +73,14 @@ impl Kind {
         let size = form.size();
         Ok(match form {
             Form::Count { .. } => Self::Count(Pages { size }),
-            Form::Window { window, .. } => {
+            Form::Window { window, parts, .. } => {
                 let (start, end) = window.span(time);
-                Self::Window(InWindow { start, end, size })
+                Self::Window(InWindow {
+                    start,
+                    end,
+                    size,
+                    parts,
+                })
             }
             Form::Hybrid {
                 max_duration, late, ..
@@ -191,6 +198,11 @@ impl Kind {
     /// Whether the next bucket is only right if the full one before it exists.
     pub(crate) const fn builds_on_full(self) -> bool {
         matches!(self, Self::Numbered(_) | Self::Window(_))
+    }
+
+    /// Whether a bucket takes no more records than those that it was opened with.
+    pub(crate) const fn in_parts(self) -> bool {
+        matches!(self, Self::Window(InWindow { parts: true, .. }))
     }
 
     /// Whether each bucket stores the number of records that it takes.

@@ -28,9 +28,11 @@ impl Form {
             Self::Window {
                 window: own_window,
                 capacity: own,
+                parts,
             } => Ok(Self::Window {
                 window: window.unwrap_or(own_window),
                 capacity: capacity.or(own),
+                parts,
             }),
             Self::Hybrid {
                 capacity: own,

@@ -42,6 +42,9 @@ impl BucketSpec {
     /// Whether a bucket of this form takes no more records, whatever its count is.
     pub(crate) fn takes_no_more(&self, form: Form) -> Bson {
         let names = self.names();
+        if form.in_parts() {
+            return Bson::Boolean(true);
+        }
         if let Some(mark) = form.mark() {
             return Bson::String(format!("${}", mark.name(names)));
         }

@@ -32,7 +32,7 @@ impl Form {
     /// ```
     /// use bucket_core::{Form, Window};
     ///
-    /// assert!(Form::Window { window: Window::hours(1), capacity: None }.has_span());
+    /// assert!(Form::Window { window: Window::hours(1), capacity: None, parts: false }.has_span());
     /// assert!(!Form::Count { capacity: 10 }.has_span());
     /// ```
     #[must_use]

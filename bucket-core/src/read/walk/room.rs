@@ -17,6 +17,9 @@ pub(super) fn takes_more(spec: &BucketSpec) -> Document {
 
 /// The same for a bucket that was read.
 pub(super) fn has_room(spec: &BucketSpec, head: &Head, count: u32, stored: &RawDocument) -> bool {
+    if spec.form().in_parts() {
+        return false;
+    }
     if let Some(mark) = spec.form().mark() {
         return stored
             .get_bool(mark.name(spec.names()))

@@ -3,6 +3,8 @@
 //! The id of the first one follows from the record only, so it is tried without a look: the statement appends
 //! or opens, in any order with others. Only a writer that saw the last bucket full opens a further one, under
 //! the next id. Full buckets stay full and ids are unique, so at most one has room.
+//!
+//! In parts, every bucket counts as full as soon as it is there. So each statement inserts the next one.
 
 use bson::Document;
 
@@ -22,7 +24,7 @@ impl Rules for InWindow {
     /// Records of a source go to no part but the newest, so that their positions rise with the parts. After a
     /// part was removed, or the limits were raised, an earlier part may have room too.
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
-        if chain.watermark.is_some() {
+        if chain.watermark.is_some() || self.parts {
             return self.newest_bucket(chain);
         }
         let mut room = Known::room_condition(chain.spec, self.size);

@@ -110,13 +110,14 @@ impl Chain {
         let take = self.fit(from, known, known.room());
         let after = known.with(take, self.bytes(from, take));
         let full = !after.has_room(self.spec);
+        let in_parts = self.kind.in_parts();
         let put = Put {
             id: known.id.clone(),
             start: known.start,
             number: known.place.time,
             part: i64::try_from(known.place.sequence).unwrap_or(i64::MAX),
             size: known.size,
-            fills_from: (full && self.kind.marks()).then_some(known.count),
+            fills_from: (in_parts || (full && self.kind.marks())).then_some(known.count),
             fresh: known.fresh,
             lone: false,
         };

@@ -174,6 +174,7 @@ impl Known {
     /// Whether a record fits by number and by bytes.
     pub(super) fn has_room(&self, spec: &BucketSpec) -> bool {
         !self.sealed
+            && !spec.form().in_parts()
             && self.count < self.size
             && spec
                 .max_bytes()

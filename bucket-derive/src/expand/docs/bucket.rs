@@ -71,14 +71,15 @@ fn form(model: &Model) -> String {
     let key = "that share a key";
     match model.form {
         Form::Count { .. } => format!("{up_to} {key}{bytes}"),
-        Form::Window { window, .. } => {
+        Form::Window { window, parts, .. } => {
             let window = match window {
                 Window::Seconds(seconds) => format!("a window of {seconds} seconds"),
                 Window::Day => "a day".to_owned(),
                 Window::Week => "a week".to_owned(),
                 Window::Month => "a month".to_owned(),
             };
-            format!("{up_to} {key} and {window}{bytes}")
+            let parts = if parts { ", stored by one call" } else { "" };
+            format!("{up_to} {key} and {window}{bytes}{parts}")
         }
         Form::Hybrid { max_duration, .. } => {
             format!("{up_to} {key}, within at most {max_duration} seconds{bytes}")

@@ -18,7 +18,7 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         let help = format!("add `{SEAL_AFTER} = \"7d\"`, or remove `{MERGE}`");
         cx.error(given, message, help);
     }
-    let Form::Window { window, .. } = model.form else {
+    let Form::Window { window, parts, .. } = model.form else {
         if attrs.window.given().is_none() {
             let message = format!(
                 "`{MERGE}` makes one bucket of several windows, and the buckets of this model have none"
@@ -35,9 +35,11 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         let help = format!("remove `{MERGE}`, or `{OBJECT_IDS}`");
         cx.error(given, message, help);
     }
-    if let Some(merge) = model.merge
-        && shortest(merge) <= longest(window)
-    {
+    let is_too_short = |merge: Window| {
+        let (merge, window) = (shortest(merge), longest(window));
+        merge < window || (merge == window && !parts)
+    };
+    if model.merge.is_some_and(is_too_short) {
         let message = format!("`{MERGE}` is not longer than `{WINDOW}`: nothing is merged");
         let help = format!("make `{MERGE}` longer, or remove it");
         cx.error(given, message, help);

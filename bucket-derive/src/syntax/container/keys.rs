@@ -29,6 +29,7 @@ pub(crate) struct ContainerAttrs {
     pub(crate) max_duration: Slot<u32>,
     pub(crate) late: Slot<Late>,
     pub(crate) numbered: Slot<Named>,
+    pub(crate) parts: Slot<()>,
     pub(crate) max_bytes: Slot<u32>,
     pub(crate) object_ids: Slot<()>,
     pub(crate) raised_from: Slot<u32>,

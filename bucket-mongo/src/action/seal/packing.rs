@@ -69,12 +69,11 @@ impl What {
 ///
 /// A text for the user if the model's buckets stay rows.
 pub(super) fn after<T: Record>(after: Option<Duration>) -> Result<i64, &'static str> {
-    let Some(own) = T::SPEC.seal_after() else {
+    let Some(own) = T::SPEC.sealed_after() else {
         return Err(
             "the buckets of this model stay rows: write `#[bucket(seal_after = \"7d\")]` on the struct",
         );
     };
-    let own = i64::from(own).saturating_mul(1_000);
     Ok(after.map_or(own, |after| {
         i64::try_from(after.as_millis()).unwrap_or(i64::MAX)
     }))

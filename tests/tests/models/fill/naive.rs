@@ -177,6 +177,7 @@ impl Sound {
                 let least = spec.raised_from().unwrap_or(capacity).min(capacity);
                 self.items >= u64::from(least) || by_bytes
             }
+            Form::Window { parts: true, .. } => true,
             _ => self.items >= capacity.unwrap_or(100_000) || by_bytes,
         }
     }

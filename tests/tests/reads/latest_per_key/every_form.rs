@@ -87,6 +87,7 @@ async fn it_is_the_newest_of_all_buckets_of_a_window() {
     is_as_in_the_model::<{ sample::WINDOW_CAPACITY }>(6).await;
     is_as_in_the_model::<{ sample::WINDOW_BYTES }>(7).await;
     is_as_in_the_model::<{ sample::WINDOW_OBJECT }>(8).await;
+    is_as_in_the_model::<{ sample::PARTS }>(13).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

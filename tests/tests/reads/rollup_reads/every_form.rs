@@ -174,4 +174,5 @@ forms! {
     window_and_count: WINDOW_CAPACITY, 11;
     window_by_bytes: WINDOW_BYTES, 12;
     window_with_object_ids: WINDOW_OBJECT, 13;
+    parts: PARTS, 14;
 }
