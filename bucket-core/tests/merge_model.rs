@@ -161,9 +161,9 @@ fn merged<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime)
         assert_eq!(found.len(), group.ids.len());
         let merge = merge::<Sample<F>>(&found, now).unwrap();
         buckets += merge.buckets;
-        for (command, number) in merge_commands(spec, &[merge]) {
+        for (command, _, documents) in merge_commands(spec, &[merge]) {
             let reply = collection.run(&command);
-            let number = i32::try_from(number).unwrap();
+            let number = i32::try_from(documents).unwrap();
             assert!(
                 is_ok(&reply) && matches!(reply.get_i32("n"), Ok(n) if n == number),
                 "{reply}"

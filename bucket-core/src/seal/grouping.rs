@@ -100,6 +100,12 @@ impl MergeGroup {
     pub fn find(&self, spec: &BucketSpec) -> FindPlan {
         crate::read::buckets_by_id(spec, &self.key, self.ids.clone())
     }
+
+    /// The number of these buckets.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        u64::try_from(self.ids.len()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Puts buckets together as they come, in the order of the index on their keys and places.

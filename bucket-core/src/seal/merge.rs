@@ -1,24 +1,23 @@
 //! What buckets become that are merged: the first of them has the items of all, sealed, and the others are gone. What is left of
 //! buckets whose records have expired is merged the same way, without items.
 
+use std::borrow::Cow;
+
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
-use super::{
-    bounded::are_bounded,
-    statement::{write_packed, write_state},
-};
+use super::{bounded::are_bounded, statement::write_packed};
 use crate::{
     bucket::{
         self,
-        archived::EXPIRED_ITEMS,
+        archived::{EXPIRED_ITEMS, id_of},
         edits::{self, EDITS, Edits, is_removed},
         id::Place,
         merged::{MERGED, Origin, Origins},
         packed::{each_packed, ends, pack},
         record::Record,
-        sealed::{AT, COPIED, EDIT, EXPIRED, PACKED, SEALED, copied_at, ends_of_sealed, packed},
+        sealed::{AT, COPIED, EDIT, EXPIRED, SEALED, copied_at, ends_of_sealed, packed},
     },
-    codec::raw::{RawWriter, kind::ARRAY},
+    codec::raw::{Element, RawWriter},
     error::Damage,
     model::spec::{BucketSpec, ID, ID_INDEX},
     read::key_elements,
@@ -28,13 +27,14 @@ use crate::{
 /// The most bytes of buckets that become one: the commands have the items of all before and after it.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// Statements that make one bucket of several. They are sent in one transaction, and each must match: then every record is in one
-/// bucket at every moment.
+/// Statements that make one bucket of several. They are sent in the transaction that has read these buckets, and each bucket must
+/// be there: then no other writer has changed one of them, and every record is in one bucket at every moment.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Merge {
     update: RawDocumentBuf,
-    removals: Vec<RawDocumentBuf>,
+    /// Removes all but the first of them.
+    removal: RawDocumentBuf,
     /// The number of buckets before it.
     pub buckets: u64,
     /// The number of their items, with the marks of removed records.
@@ -48,6 +48,7 @@ pub struct Merge {
 /// A bucket that is merged with others.
 struct Part<'a> {
     stored: &'a RawDocument,
+    id: Element<'a>,
     items: Items<'a>,
     count: u32,
     edits: Edits,
@@ -62,9 +63,9 @@ enum Items<'a> {
 }
 
 /// The items of one origin.
-struct Slice {
+struct Slice<'a> {
     origin: Origin,
-    items: Vec<RawDocumentBuf>,
+    items: Vec<Cow<'a, RawDocument>>,
 }
 
 /// Merges these buckets, which come in the order of their places. `None` if they are not what they were when they were put
@@ -86,7 +87,7 @@ fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merg
     }
     let key = bucket::key_of::<T>(first)?;
     let unit = spec.id_unit();
-    let mut slices: Vec<(Place, Slice)> = Vec::new();
+    let mut slices: Vec<(Place, Slice<'_>)> = Vec::new();
     let mut parts = Vec::with_capacity(stored.len());
     let mut total = Total::new(spec, spec.size());
     for stored in stored {
@@ -153,12 +154,13 @@ impl<'a> Part<'a> {
     fn read(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Option<Self>, Damage> {
         let read = match packed(spec.items(), stored) {
             Some(packed) => ends_of_sealed(stored).map(|ends| (Items::Packed(packed), ends)),
-            None => {
+            None if spec.form().in_parts() => {
                 let rows = bucket::items(spec, stored)?;
                 ends_of_rows(spec, rows)?.map(|ends| (Items::Rows(rows), ends))
             }
+            None => None,
         };
-        let Some((items, ends)) = read else {
+        let (Some((items, ends)), Some(id)) = (read, id_of(stored)) else {
             return Ok(None);
         };
         let count = bucket::stored_count(spec, stored)?;
@@ -171,6 +173,7 @@ impl<'a> Part<'a> {
         });
         Ok(Some(Self {
             stored,
+            id,
             items,
             count,
             edits: Edits::read(stored)?,
@@ -185,7 +188,7 @@ impl<'a> Part<'a> {
     }
 
     /// Its items by their origins: its own, or those of the buckets that it was made of.
-    fn slices(&self, spec: &BucketSpec) -> Result<Vec<Slice>, Damage> {
+    fn slices(&self, spec: &BucketSpec) -> Result<Vec<Slice<'a>>, Damage> {
         let origins = if let Some(origins) = Origins::read(spec, self.stored)? {
             origins.all().to_vec()
         } else {
@@ -207,8 +210,10 @@ impl<'a> Part<'a> {
         }
         let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
         match self.items {
-            Items::Packed(packed) => each_packed(packed, |item| items.push(item.to_owned()))?,
-            Items::Rows(rows) => each_row(spec, rows, |item| items.push(item.to_owned()))?,
+            Items::Packed(packed) => {
+                each_packed(packed, |item| items.push(Cow::Owned(item.to_owned())))?
+            }
+            Items::Rows(rows) => each_row(spec, rows, |item| items.push(Cow::Borrowed(item)))?,
         }
         let number = items.len();
         let mut items = items.into_iter();
@@ -219,12 +224,13 @@ impl<'a> Part<'a> {
                 .take(usize::try_from(origin.items).unwrap_or(usize::MAX))
                 .collect(),
         });
-        let slices: Vec<Slice> = slices.collect();
+        let slices: Vec<Slice<'a>> = slices.collect();
         let mismatch = || Damage::CountMismatch {
             count: self.count.into(),
             items: number,
         };
-        let is_short = |slice: &Slice| u32::try_from(slice.items.len()) != Ok(slice.origin.items);
+        let is_short =
+            |slice: &Slice<'_>| u32::try_from(slice.items.len()) != Ok(slice.origin.items);
         if items.next().is_some()
             || slices.iter().any(is_short)
             || u32::try_from(number) != Ok(self.count)
@@ -252,7 +258,8 @@ impl Merged<'_> {
         let (first, others) = self.parts.split_first()?;
         let update = RawWriter::build(|writer| {
             let filter = writer.begin_document("q");
-            first.write_filter(spec, key, writer);
+            writer.raw(first.id.kind, ID, first.id.bytes);
+            writer.elements(key);
             writer.end(filter);
             let update = writer.begin_document("u");
             let set = writer.begin_document("$set");
@@ -271,20 +278,25 @@ impl Merged<'_> {
             writer.end(update);
             writer.string("hint", ID_INDEX);
         });
-        let removals = others.iter().map(|part| {
-            RawWriter::build(|writer| {
-                let filter = writer.begin_document("q");
-                part.write_filter(spec, key, writer);
-                writer.end(filter);
-                writer.int32("limit", 1);
-                writer.string("hint", ID_INDEX);
-            })
+        let removal = RawWriter::build(|writer| {
+            let filter = writer.begin_document("q");
+            let ids = writer.begin_document(ID);
+            let list = writer.begin_array("$in");
+            for (index, part) in others.iter().enumerate() {
+                writer.raw_element(index, part.id.kind, part.id.bytes);
+            }
+            writer.end(list);
+            writer.end(ids);
+            writer.elements(key);
+            writer.end(filter);
+            writer.int32("limit", 0);
+            writer.string("hint", ID_INDEX);
         });
         let sizes = self.parts.iter().map(|part| part.stored.as_bytes().len());
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         Some(Merge {
             update,
-            removals: removals.collect(),
+            removal,
             buckets: number(self.parts.len()),
             records: self.parts.iter().map(|part| u64::from(part.count)).sum(),
             before: number(sizes.sum()),
@@ -334,21 +346,6 @@ impl Merged<'_> {
     }
 }
 
-impl Part<'_> {
-    /// The bucket as it was read, with its items.
-    fn write_filter(&self, spec: &BucketSpec, key: &[u8], writer: &mut RawWriter) {
-        write_state(spec, self.stored, key, self.count, writer);
-        match self.items {
-            Items::Packed(packed) => writer.binary(spec.items(), PACKED, packed),
-            Items::Rows(rows) => {
-                let same = writer.begin_document(spec.items());
-                writer.raw(ARRAY, "$eq", rows.as_bytes());
-                writer.end(same);
-            }
-        }
-    }
-}
-
 /// Passes on each item of a bucket of rows.
 fn each_row<'a>(
     spec: &BucketSpec,
@@ -376,15 +373,27 @@ fn ends_of_rows(
     Ok(ends(spec, left))
 }
 
-/// The commands of these merges, to be sent in one transaction in this order. Each must change as many documents as it has
-/// statements. What comes first is what a change stream shows first: where the records are that the others had.
+/// The commands of these merges, to be sent in this order, in the transaction that has read the buckets. Each comes with its number of
+/// statements, and with the number of documents that it must change. What comes first is what a change stream shows first: where
+/// the records are that the others had.
 #[must_use]
-pub fn merge_commands(spec: &BucketSpec, merges: &[Merge]) -> [(RawDocumentBuf, usize); 2] {
+pub fn merge_commands(spec: &BucketSpec, merges: &[Merge]) -> [(RawDocumentBuf, usize, u64); 2] {
     let updates = merges.iter().map(|merge| &merge.update);
-    let removals = merges.iter().flat_map(|merge| &merge.removals);
+    let removals = merges.iter().map(|merge| &merge.removal);
+    let buckets: u64 = merges.iter().map(|merge| merge.buckets).sum();
+    let merged = merges.len();
+    let updated = u64::try_from(merged).unwrap_or(u64::MAX);
     [
-        command(spec, ("update", "updates"), updates),
-        command(spec, ("delete", "deletes"), removals),
+        (
+            command(spec, ("update", "updates"), updates),
+            merged,
+            updated,
+        ),
+        (
+            command(spec, ("delete", "deletes"), removals),
+            merged,
+            buckets.saturating_sub(updated),
+        ),
     ]
 }
 
@@ -396,19 +405,16 @@ fn command<'s>(
     spec: &BucketSpec,
     (name, list): (&str, &str),
     statements: impl Iterator<Item = &'s RawDocumentBuf>,
-) -> (RawDocumentBuf, usize) {
-    let mut number = 0;
-    let command = RawWriter::build(|writer| {
+) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
         writer.string(name, spec.collection());
         writer.bool("ordered", true);
         let array = writer.begin_array(list);
-        for statement in statements {
-            writer.element(number, statement.as_bytes());
-            number += 1;
+        for (index, statement) in statements.enumerate() {
+            writer.element(index, statement.as_bytes());
         }
         writer.end(array);
-    });
-    (command, number)
+    })
 }
 
 /// The statement that says since when a bucket is sealed, where nobody knows it; `None` if it says so, or is not sealed.

@@ -135,7 +135,7 @@ impl SealStatement {
 }
 
 /// Its id, its key, its count and the state of its edits.
-pub(super) fn write_state(
+fn write_state(
     spec: &BucketSpec,
     stored: &RawDocument,
     key: &[u8],

@@ -33,6 +33,8 @@ pub const UNMEETABLE_CONCERN: [i32; 2] = [79, 100];
 pub const INDEX_CONFLICTS: [i32; 2] = [85, 86];
 /// An option is not one that the collection takes.
 pub const INVALID_OPTIONS: i32 = 72;
+/// `WriteConflict`: another writer has changed a document since the transaction began.
+pub const WRITE_CONFLICT: i32 = 112;
 /// The command is for collections, the name belongs to a view.
 pub const NOT_FOR_VIEWS: i32 = 166;
 /// An option of the command is for collections, the name belongs to a view.

@@ -200,7 +200,7 @@ pub enum Fault {
     Miscount,
     /// Somebody reads a bucket, and seals it or gives it its rows back if it is as it was read after this long.
     Seal(u8, u16),
-    /// Somebody reads the sealed buckets, and merges them in one transaction if they are as they were read after this long.
+    /// Somebody puts sealed buckets together, and merges them in one transaction after this long.
     Merge(u16),
 }
 

@@ -3,7 +3,7 @@
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 use bucket_core::{
     TimeRange,
-    seal::{self, Due, Grouping, Merge, MergeDue, Sealing},
+    seal::{self, Due, Grouping, Merge, MergeDue, MergeGroup, Sealing},
 };
 
 use crate::{
@@ -81,24 +81,17 @@ impl<T: Model> World<'_, T> {
             groups.extend(grouping.take::<T>(document));
         }
         groups.extend(grouping.end());
-        let (mut dates, mut merges) = (Vec::new(), Vec::new());
-        for group in groups {
-            let is_in = |it: &&RawDocumentBuf| id_of(it).is_some_and(|id| group.ids.contains(&id));
-            let found: Vec<RawDocumentBuf> = stored.iter().filter(is_in).cloned().collect();
-            if group.undated {
-                dates.extend(found.iter().filter_map(|it| seal::dated(it, now)));
-            } else {
-                merges.extend(seal::merge::<T>(&found, now));
-            }
-        }
+        let (undated, ready): (Vec<_>, Vec<_>) = groups.into_iter().partition(|it| it.undated);
+        let undated = undated.iter().flat_map(|group| found_in(&stored, group));
+        let dates: Vec<Document> = undated.filter_map(|it| seal::dated(&it, now)).collect();
         if !dates.is_empty() {
             let command =
                 doc! { "update": T::SPEC.collection(), "ordered": false, "updates": dates };
             let command = RawDocumentBuf::try_from(&command).unwrap_or_default();
             self.at(span, Event::Sealed(command));
         }
-        if !merges.is_empty() {
-            self.at(span, Event::Merged(merges));
+        if !ready.is_empty() {
+            self.at(span, Event::Merged(ready));
         }
     }
 
@@ -112,18 +105,35 @@ impl<T: Model> World<'_, T> {
         self.found(&find)
     }
 
-    /// A merger's transaction arrives: all of its statements are executed, or none.
-    pub(crate) fn merged(&mut self, merges: &[Merge]) {
+    /// A merger's transaction: it reads the buckets, and all of its statements are executed or none.
+    pub(crate) fn merged(&mut self, groups: &[MergeGroup]) {
+        let now = DateTime::from_millis(self.clock());
+        let stored = self.server.raw_documents(&namespace::<T>());
+        let merges = groups.iter().filter_map(|group| {
+            let mut found = found_in(&stored, group);
+            found.sort_by_key(|it| group.ids.iter().position(|id| id_of(it).as_ref() == Some(id)));
+            seal::merge::<T>(&found, now)
+        });
+        let merges: Vec<Merge> = merges.collect();
+        if merges.is_empty() {
+            return;
+        }
         let before = self.server.clone();
-        for (command, statements) in seal::merge_commands(T::SPEC, merges) {
+        for (command, _, documents) in seal::merge_commands(T::SPEC, &merges) {
             let command = Document::try_from(&command).unwrap_or_default();
             let reply = self.ask(&command);
             let made = reply.get_i32("n").ok();
-            if !is_ok(&reply) || made != i32::try_from(statements).ok() {
+            if !is_ok(&reply) || made.and_then(|made| u64::try_from(made).ok()) != Some(documents) {
                 self.server = before;
                 return;
             }
         }
         self.ledger.disturbed.sealed = true;
     }
+}
+
+/// Those of a group.
+fn found_in(stored: &[RawDocumentBuf], group: &MergeGroup) -> Vec<RawDocumentBuf> {
+    let is_in = |it: &&RawDocumentBuf| id_of(it).is_some_and(|id| group.ids.contains(&id));
+    stored.iter().filter(is_in).cloned().collect()
 }

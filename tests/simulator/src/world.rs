@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use bson::{Document, RawDocumentBuf};
-use bucket_core::{seal::Merge, write::Cache};
+use bucket_core::{seal::MergeGroup, write::Cache};
 use server_model::Server;
 
 use crate::{
@@ -80,7 +80,7 @@ pub(crate) enum Event {
     /// The statement of a sealer arrives.
     Sealed(RawDocumentBuf),
     /// The transaction of a merger arrives.
-    Merged(Vec<Merge>),
+    Merged(Vec<MergeGroup>),
 }
 
 #[derive(Debug)]
@@ -249,7 +249,7 @@ impl<'a, T: Model> World<'a, T> {
             Event::SetUp => self.set_up(),
             Event::Indexes => self.index(),
             Event::Sealed(command) => self.sealed(&command),
-            Event::Merged(merges) => self.merged(&merges),
+            Event::Merged(groups) => self.merged(&groups),
         }
     }
 

@@ -66,7 +66,7 @@ pub(in crate::action) enum Sent {
 
 impl Sent {
     /// The number of documents.
-    pub(super) const fn made(self) -> u64 {
+    pub(in crate::action) const fn made(self) -> u64 {
         match self {
             Self::Made(documents) => documents,
             Self::Lost => 0,

@@ -6,6 +6,7 @@ use bucket_core::{
     Record,
     read::ReadKey,
     seal::{self, Grouping, MergeDue, MergeGroup},
+    write::codes::WRITE_CONFLICT,
 };
 use mongodb::bson::{self, DateTime, Document, RawDocumentBuf, doc};
 use tokio::{
@@ -28,7 +29,8 @@ use crate::{
 
 /// How long buckets have been sealed before they are merged, if the call does not say it.
 const SETTLED: Duration = Duration::from_secs(3_600);
-/// The most merges of a transaction, and the most bytes of their buckets: it keeps what it changes in memory, and others from it.
+/// The most merges of a transaction, and the bytes of buckets that it is full with: it keeps what it changes in memory, and others
+/// from it.
 const TOGETHER: usize = 50;
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -47,7 +49,16 @@ pub(super) struct Merging<'a, T: Record> {
     until: Option<Instant>,
     report: MergeReport,
     /// What the next transaction merges.
-    ready: Vec<seal::Merge>,
+    ready: Vec<MergeGroup>,
+}
+
+/// What one transaction has merged.
+struct Made {
+    merges: Vec<seal::Merge>,
+    /// The number of groups that it has read: those after them would have been too much for it.
+    groups: usize,
+    /// The number of buckets that it has left as they are.
+    stay: u64,
 }
 
 impl<'a, T: Record> Merging<'a, T> {
@@ -167,8 +178,8 @@ impl<'a, T: Record> Merging<'a, T> {
             };
             *patience = None;
             for group in groups {
-                self.take(&group).await?;
-                if self.is_full() {
+                self.take(group).await?;
+                if self.ready.len() >= TOGETHER {
                     self.send().await?;
                     watcher.merged(&self.report);
                     select! {
@@ -193,20 +204,16 @@ impl<'a, T: Record> Merging<'a, T> {
         scan::open_to_change(store, plan, None, self.until, &self.context).await
     }
 
-    /// Reads the buckets of a group, and packs what they become.
-    async fn take(&mut self, group: &MergeGroup) -> Result<()> {
-        let buckets = u64::try_from(group.ids.len()).unwrap_or(u64::MAX);
+    /// Keeps a group for the next transaction.
+    async fn take(&mut self, group: MergeGroup) -> Result<()> {
+        if !group.undated {
+            self.ready.push(group);
+            return Ok(());
+        }
         let now = DateTime::now();
         let found = self.editing()?.read(group.find(T::SPEC)).await?;
-        if group.undated {
-            let dated = found.iter().filter_map(|stored| seal::dated(stored, now));
-            return self.date(dated.collect()).await;
-        }
-        match seal::merge::<T>(&found, now) {
-            Some(merge) => self.ready.push(merge),
-            None => self.report.stay += buckets,
-        }
-        Ok(())
+        let dated = found.iter().filter_map(|stored| seal::dated(stored, now));
+        self.date(dated.collect()).await
     }
 
     /// Lets buckets say since when they are sealed.
@@ -230,48 +237,45 @@ impl<'a, T: Record> Merging<'a, T> {
         Ok(())
     }
 
-    /// Whether the next transaction has enough to do.
-    fn is_full(&self) -> bool {
-        let bytes: u64 = self.ready.iter().map(|merge| merge.before).sum();
-        self.ready.len() >= TOGETHER || bytes >= MOST_BYTES
-    }
-
-    /// Merges what is ready. If other writers have changed one of the buckets, the others are merged without those.
+    /// Merges what is ready. If other writers change one of the buckets, the others are merged without those.
     async fn send(&mut self) -> Result<()> {
         let ready = mem::take(&mut self.ready);
-        if ready.is_empty() {
-            return Ok(());
-        }
-        if self.asked.is_dry || self.is_made(&ready).await? {
-            for merge in &ready {
-                self.count(merge);
+        let mut ready = ready.as_slice();
+        while !ready.is_empty() {
+            if let Some(made) = self.transact(ready).await? {
+                ready = &ready[made.groups..];
+                self.count(&made);
+                continue;
             }
-        } else if let [merge] = ready.as_slice() {
-            self.report.changed += merge.buckets;
-        } else {
-            for merge in ready {
-                if self.is_made(std::slice::from_ref(&merge)).await? {
-                    self.count(&merge);
-                } else {
-                    self.report.changed += merge.buckets;
+            for group in ready {
+                match self.transact(std::slice::from_ref(group)).await? {
+                    Some(made) => self.count(&made),
+                    None => self.report.changed += group.buckets(),
                 }
             }
+            break;
         }
         Ok(())
     }
 
-    fn count(&mut self, merge: &seal::Merge) {
+    fn count(&mut self, made: &Made) {
         let report = &mut self.report;
-        report.buckets += merge.buckets;
-        report.merged += 1;
-        report.records += merge.records;
-        report.bytes_before += merge.before;
-        report.bytes_after += merge.after;
+        report.stay += made.stay;
+        for merge in &made.merges {
+            report.buckets += merge.buckets;
+            report.merged += 1;
+            report.records += merge.records;
+            report.bytes_before += merge.before;
+            report.bytes_after += merge.after;
+        }
     }
 
-    /// Makes these merges in one transaction. Returns false if another writer has changed one of the buckets: then nothing is
-    /// changed.
-    async fn is_made(&self, merges: &[seal::Merge]) -> Result<bool> {
+    /// Merges the first of these groups in one transaction, as many as it takes. `None` if another writer changes one of the buckets
+    /// meanwhile: then nothing is changed.
+    async fn transact(&self, groups: &[MergeGroup]) -> Result<Option<Made>> {
+        if self.asked.is_dry {
+            return Ok(Some(self.put_together(&mut self.editing()?, groups).await?));
+        }
         let buckets = self.asked.buckets;
         let (store, concern) = (buckets.store(), self.asked.settings.write_concern.as_ref());
         let concern = concern.unwrap_or(store.write_concern());
@@ -282,39 +286,74 @@ impl<'a, T: Record> Merging<'a, T> {
         let mut transaction = transaction.ok_or_else(|| self.invalid(TAKES_NONE))?;
         loop {
             transaction.begin().await?;
-            let commands = seal::merge_commands(T::SPEC, merges);
-            let sent = self.sent_in(&mut transaction, commands).await;
-            if matches!(sent, Ok(false)) {
+            let made = self.made_in(&mut transaction, groups).await;
+            // Nothing is changed.
+            if matches!(&made, Ok(None))
+                || matches!(&made, Ok(Some(made)) if made.merges.is_empty())
+            {
                 transaction.give_up().await;
-                return Ok(false);
+                return made;
             }
-            if let Some(made) = transaction.end(sent).await? {
+            if let Some(made) = transaction.end(made).await? {
                 return Ok(made);
             }
         }
     }
 
-    /// Whether each statement has changed its bucket.
-    async fn sent_in(
+    /// Reads the groups and sends their merges, in a transaction that has begun.
+    async fn made_in(
         &self,
         transaction: &mut Transaction,
-        commands: [(RawDocumentBuf, usize); 2],
-    ) -> Result<bool> {
+        groups: &[MergeGroup],
+    ) -> Result<Option<Made>> {
         let (buckets, context) = (self.asked.buckets, self.context.clone());
         let session = transaction.session();
         let editing = Editing::new(buckets, session, &Settings::default(), context)?;
         let mut editing = editing.until(self.patience());
-        for (command, statements) in commands {
-            let sent = editing.send(command, statements).await?;
-            let made = match sent {
-                Sent::Made(made) => usize::try_from(made).unwrap_or(usize::MAX),
-                Sent::Lost => 0,
+        let made = self.put_together(&mut editing, groups).await?;
+        if made.merges.is_empty() {
+            return Ok(Some(made));
+        }
+        for (command, statements, documents) in seal::merge_commands(T::SPEC, &made.merges) {
+            let changed = match editing.send(command, statements).await {
+                Ok(sent) => sent.made(),
+                Err(error) if error.code() == Some(WRITE_CONFLICT) => return Ok(None),
+                Err(error) => return Err(error),
             };
-            if made != statements {
-                return Ok(false);
+            // Each is there at the moment of the transaction, so this would be a change of its shard key.
+            if changed != documents {
+                return Ok(None);
             }
         }
-        Ok(true)
+        Ok(Some(made))
+    }
+
+    /// Reads the buckets of these groups until they are enough, and packs what they become.
+    async fn put_together(
+        &self,
+        editing: &mut Editing<'_, T>,
+        groups: &[MergeGroup],
+    ) -> Result<Made> {
+        let mut made = Made {
+            merges: Vec::new(),
+            groups: 0,
+            stay: 0,
+        };
+        let mut bytes = 0;
+        for group in groups {
+            let found = editing.read(group.find(T::SPEC)).await?;
+            made.groups += 1;
+            let Some(merge) = seal::merge::<T>(&found, DateTime::now()) else {
+                made.stay += group.buckets();
+                continue;
+            };
+            bytes += merge.before;
+            made.merges.push(merge);
+            if bytes >= MOST_BYTES {
+                break;
+            }
+        }
+        Ok(made)
     }
 
     fn editing(&self) -> Result<Editing<'a, T>> {
