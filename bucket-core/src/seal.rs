@@ -28,7 +28,7 @@ pub use self::{
     due::Due,
     expiring::{expire, expired_buckets},
     grouping::{Grouping, MergeDue, MergeGroup, buckets_to_merge},
-    merge::{Merge, dated, merge, merge_commands},
+    merge::{Merge, dated, merge_commands},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},
     statement::{SealStatement, command},

@@ -22,9 +22,7 @@ use bucket_core::{
     CursorToken, Record, TimeRange,
     check::Checker,
     read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
-    seal::{
-        Due, Grouping, MergeDue, Sealing, command, expire, has_expired, merge, merge_commands, seal,
-    },
+    seal::{Due, Grouping, MergeDue, Sealing, command, expire, has_expired, merge_commands, seal},
     write::{Batch, Source},
 };
 use proptest::prelude::*;
@@ -157,9 +155,12 @@ fn merged<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime)
     let mut buckets = 0;
     for group in groups {
         assert!(!group.undated);
-        let found = collection.find(&group.find(spec));
+        let found: Vec<_> = group
+            .finds(spec)
+            .flat_map(|find| collection.find(&find))
+            .collect();
         assert_eq!(found.len(), group.ids.len());
-        let merge = merge::<Sample<F>>(&found, now).unwrap();
+        let merge = group.merge::<Sample<F>>(&found, now).unwrap();
         buckets += merge.buckets;
         for (command, _, documents) in merge_commands(spec, &[merge]) {
             let reply = collection.run(&command);

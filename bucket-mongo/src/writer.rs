@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bson::RawDocumentBuf;
+use bson::{DateTime, RawDocumentBuf};
 use bucket_core::{
     BucketSpec,
     write::{Batch, Call, CallEvent, Next, Terms},
@@ -128,6 +128,8 @@ impl<'a> Writer<'a> {
             return Written::all_failed(failed, &refused);
         }
         let begun = std::time::Instant::now();
+        // Its records may have been gathered long ago, and what may be merged by now is looked for.
+        batch.set_now(DateTime::now());
         let mut terms = self.terms();
         if batch.source().is_some() && self.session.is_some() {
             // Without an answer the call ends before it sends anything.

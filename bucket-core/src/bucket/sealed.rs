@@ -14,20 +14,21 @@ use std::{borrow::Cow, sync::Arc};
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
 use serde::de::Error as _;
 
-use super::{head::wrong_field, packed::each_packed, selected};
+use super::{head::wrong_field, merged::MERGED, packed::each_packed, selected};
 use crate::{
     codec::raw::{RawWriter, elements},
     error::Damage,
     model::spec::BucketSpec,
 };
 
-/// The field that a bucket has while it is sealed: the times of its first and of its last record.
+/// The field that a bucket has while it is sealed: the times of its first and of its last record. A bucket of rows that has it takes no
+/// more records, too: it was sealed before, or it is one of the parts of a window.
 pub(crate) const SEALED: &str = "_sealed";
 /// In it: the earliest time, and the latest one.
 pub(crate) const FIRST: &str = "first";
 pub(crate) const LAST: &str = "last";
 
-/// In it, in models that merge buckets: since when it is sealed. Without it, nobody knows.
+/// In it, in models that merge buckets, and in parts of windows: since when it takes no more records. Without it, nobody knows.
 pub(crate) const AT: &str = "at";
 
 /// In it, if the bucket is archived: since when.
@@ -49,7 +50,8 @@ pub(crate) const ASIDE: &str = "_packed";
 /// The subtype of packed items, the first one that BSON leaves to its users.
 pub(crate) const PACKED: BinarySubtype = BinarySubtype::UserDefined(128);
 
-/// Whether a bucket is sealed, or was: it takes no more records, because later ones may have gone to another bucket.
+/// Whether a bucket is sealed, or was, or is a part of a window: it takes no more records, because later ones may have gone to
+/// another bucket.
 pub(crate) fn was_sealed(stored: &RawDocument) -> bool {
     !matches!(stored.get(SEALED), Ok(None))
 }
@@ -194,6 +196,33 @@ pub(crate) fn copied_at(stored: &RawDocument) -> Option<DateTime> {
     sealed.get_datetime(COPIED).ok()
 }
 
+/// How long a bucket that takes no more records tells by itself which one is the next, in milliseconds.
+const TELLS_NEXT: i64 = 1_000;
+
+/// Whether no bucket after this one can be merged yet, and so none that is not there. A bucket is merged only some time after
+/// it has taken its last record, and only with all of its window before it.
+///
+/// That time is longer than this and what a call takes. An older bucket may have others after it that are being merged.
+pub(crate) fn tells_next(stored: &RawDocument, now: DateTime) -> bool {
+    if !matches!(stored.get(MERGED), Ok(None)) {
+        return false;
+    }
+    match stored.get(SEALED) {
+        Ok(None) => true,
+        Ok(Some(RawBsonRef::Document(sealed))) => {
+            let since = now.timestamp_millis().saturating_sub(TELLS_NEXT);
+            let at = sealed.get_datetime(AT);
+            at.is_ok_and(|at| at.timestamp_millis() >= since)
+        }
+        _ => false,
+    }
+}
+
+/// The path of the time since when a bucket takes no more records.
+pub(crate) fn at_path() -> String {
+    format!("{SEALED}.{AT}")
+}
+
 /// The path of that time.
 pub(crate) fn copied_path() -> String {
     format!("{SEALED}.{COPIED}")
@@ -217,9 +246,24 @@ pub(crate) fn is_cut(spec: &BucketSpec, from: DateTime) -> Document {
 
 #[cfg(test)]
 mod tests {
-    use bson::{RawDocument, rawdoc};
+    use bson::{DateTime, RawDocument, rawdoc};
 
-    use super::is_readable;
+    use super::{TELLS_NEXT, is_readable, tells_next};
+
+    #[test]
+    fn a_bucket_tells_which_is_next_only_while_no_later_one_can_be_merged() {
+        let now = DateTime::from_millis(1_698_349_623_000);
+        let since = |age: i64| DateTime::from_millis(now.timestamp_millis() - age);
+        let at = |age| rawdoc! { "_id": "7_1", "_sealed": { "at": since(age) } };
+        assert!(tells_next(&at(0), now) && tells_next(&at(TELLS_NEXT), now));
+        assert!(!tells_next(&at(TELLS_NEXT + 1), now));
+        // Of rows that do not say since when, none is merged for an hour.
+        assert!(tells_next(&rawdoc! { "_id": "7_1" }, now));
+        let undated = rawdoc! { "_id": "7_1", "_sealed": { "first": now, "last": now } };
+        assert!(!tells_next(&undated, now));
+        let merged = rawdoc! { "_id": "7_1", "_merged": "", "_sealed": { "at": now } };
+        assert!(!tells_next(&merged, now));
+    }
 
     #[test]
     fn an_item_with_a_name_that_is_no_text_is_not_readable() {

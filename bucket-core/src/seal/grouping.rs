@@ -29,6 +29,9 @@ use crate::{
 /// A merged bucket has at least this many records, if its span of time has them.
 const ENOUGH: u64 = 1_000;
 
+/// The most buckets of one read: whoever reads a group that turns out to be too large has not read all of it.
+const READ_TOGETHER: usize = 1_000;
+
 /// Headers are merged in groups of this size; what these become is merged by the next call.
 const ENOUGH_BYTES: usize = 2 * 1024 * 1024;
 
@@ -90,15 +93,23 @@ pub struct MergeGroup {
     pub ids: Vec<Bson>,
     /// Their key.
     key: Vec<u8>,
-    /// They do not say since when they are sealed ([`dated`](super::dated)): until they do, they are not merged.
+    /// They have taken no more records since then, or longer.
+    pub(super) sealed_until: DateTime,
+    /// They do not say since when they take no more records ([`dated`](super::dated)): until they do, they are not merged.
     pub undated: bool,
 }
 
 impl MergeGroup {
-    /// The read of these buckets, with their items.
-    #[must_use]
-    pub fn find(&self, spec: &BucketSpec) -> FindPlan {
-        crate::read::buckets_by_id(spec, &self.key, self.ids.clone())
+    /// The reads of these buckets, with their items if they are to be merged.
+    pub fn finds(&self, spec: &BucketSpec) -> impl Iterator<Item = FindPlan> {
+        self.ids.chunks(READ_TOGETHER).map(|ids| {
+            let find = crate::read::buckets_by_id(spec, &self.key, ids.to_vec());
+            if self.undated {
+                let projection = doc! { SEALED: 1 };
+                return FindPlan { projection, ..find };
+            }
+            find
+        })
     }
 
     /// The number of these buckets.
@@ -137,7 +148,7 @@ struct Member {
 /// What one bucket says of itself.
 enum Came {
     Member(Extent, Member),
-    /// It can be merged once it says since when it is sealed.
+    /// It can be merged once it says since when it takes no more records.
     Undated(Extent, Bson),
     Stays(Extent),
 }
@@ -217,12 +228,11 @@ impl Grouping {
         let sealed = stored.get_document(SEALED).ok();
         let date = |name: &str| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
         let says = |name: &str| sealed.is_some_and(|sealed| !matches!(sealed.get(name), Ok(None)));
-        let is_empty = sealed.map_or(!was_sealed(stored), RawDocument::is_empty);
-        // A part takes no more records, sealed or not.
-        let are_rows = spec.form().in_parts() && is_empty;
-        let has_ends = are_rows || date(LAST).is_some();
+        let is_damaged = sealed.is_none() && was_sealed(stored);
+        // Rows become a part as soon as they say since when they take no more records.
+        let is_mergeable = date(LAST).is_some() || spec.form().in_parts() && !is_damaged;
         let end = bucket::date_field(stored, spec.names().end)?;
-        if says(ARCHIVED) || !has_ends || end > self.due.until || !is_plain(spec, stored) {
+        if says(ARCHIVED) || !is_mergeable || end > self.due.until || !is_plain(spec, stored) {
             return Ok(Came::Stays(extent));
         }
         let id = stored.get(ID).ok().flatten();
@@ -232,7 +242,6 @@ impl Grouping {
         let is_header = says(EXPIRED);
         match date(if is_header { EXPIRED } else { AT }) {
             Some(at) if at <= self.due.sealed_until => {}
-            None if are_rows => {}
             None if !is_header => return Ok(Came::Undated(extent, id)),
             _ => return Ok(Came::Stays(extent)),
         }
@@ -340,6 +349,7 @@ impl Grouping {
             self.ready.push(MergeGroup {
                 ids,
                 key: key.clone(),
+                sealed_until: self.due.sealed_until,
                 undated,
             });
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
-use super::{bounded::are_bounded, statement::write_packed};
+use super::{MergeGroup, bounded::are_bounded, statement::write_packed};
 use crate::{
     bucket::{
         self,
@@ -15,7 +15,9 @@ use crate::{
         merged::{MERGED, Origin, Origins},
         packed::{each_packed, ends, pack},
         record::Record,
-        sealed::{AT, COPIED, EDIT, EXPIRED, SEALED, copied_at, ends_of_sealed, packed},
+        sealed::{
+            AT, COPIED, EDIT, EXPIRED, SEALED, copied_at, ends_of_sealed, packed, was_sealed,
+        },
     },
     codec::raw::{Element, RawWriter},
     error::Damage,
@@ -23,9 +25,6 @@ use crate::{
     read::key_elements,
     stats::{StoredStats, Total},
 };
-
-/// The most bytes of buckets that become one: the commands have the items of all before and after it.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Statements that make one bucket of several. They are sent in the transaction that has read these buckets, and each bucket must
 /// be there: then no other writer has changed one of them, and every record is in one bucket at every moment.
@@ -52,7 +51,8 @@ struct Part<'a> {
     items: Items<'a>,
     count: u32,
     edits: Edits,
-    ends: (DateTime, DateTime),
+    /// The times of its first and its last record, if it has any.
+    ends: Option<(DateTime, DateTime)>,
     bytes: u64,
 }
 
@@ -68,21 +68,48 @@ struct Slice<'a> {
     items: Vec<Cow<'a, RawDocument>>,
 }
 
-/// Merges these buckets, which come in the order of their places. `None` if they are not what they were when they were put
-/// together, if one of them says too little of its records, or if they are too large.
-#[must_use]
-pub fn merge<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Option<Merge> {
-    // A damaged bucket stays as it is; `verify` reports it.
-    of::<T>(stored, now).ok().flatten()
+impl MergeGroup {
+    /// More bytes of buckets do not become one: the commands have the items of all before and after it.
+    pub const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+    /// Merges its buckets, which come in the order of their places. `None` if they are not what they were when they were put
+    /// together, if one of them says too little of its records, or if they are too large.
+    #[must_use]
+    pub fn merge<T: Record>(&self, stored: &[RawDocumentBuf], now: DateTime) -> Option<Merge> {
+        // A damaged bucket stays as it is; `verify` reports it.
+        of::<T>(stored, self.sealed_until, now).ok().flatten()
+    }
 }
 
-fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merge>, Damage> {
+/// Whether a bucket has taken no more records for as long.
+fn is_settled(stored: &RawDocument, sealed_until: DateTime) -> bool {
+    let sealed = stored.get_document(SEALED);
+    let at = |sealed: &RawDocument| {
+        let of = if matches!(sealed.get(EXPIRED), Ok(None)) {
+            AT
+        } else {
+            EXPIRED
+        };
+        sealed.get_datetime(of).ok()
+    };
+    sealed
+        .ok()
+        .and_then(at)
+        .is_some_and(|at| at <= sealed_until)
+}
+
+fn of<T: Record>(
+    stored: &[RawDocumentBuf],
+    sealed_until: DateTime,
+    now: DateTime,
+) -> Result<Option<Merge>, Damage> {
     let spec = T::SPEC;
     let (Some(first), true) = (stored.first(), stored.len() > 1) else {
         return Ok(None);
     };
     let bytes: usize = stored.iter().map(|stored| stored.as_bytes().len()).sum();
-    if bytes > MOST_BYTES {
+    let is_settled = |stored: &RawDocumentBuf| is_settled(stored, sealed_until);
+    if bytes > MergeGroup::MOST_BYTES || !stored.iter().all(is_settled) {
         return Ok(None);
     }
     let key = bucket::key_of::<T>(first)?;
@@ -143,24 +170,26 @@ fn of<T: Record>(stored: &[RawDocumentBuf], now: DateTime) -> Result<Option<Merg
         .map(|item| &**item)
         .filter(|item| !is_removed(item))
         .collect();
-    if !are_bounded(spec, &fields, &left) {
+    if !are_bounded(spec, &merged.bounds()?, &left) {
         return Ok(None);
     }
     Ok(merged.statements(&key, &fields))
 }
 
 impl<'a> Part<'a> {
-    /// `None` if it has no records.
+    /// `None` if it says too little of its records.
     fn read(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Option<Self>, Damage> {
-        let read = match packed(spec.items(), stored) {
-            Some(packed) => ends_of_sealed(stored).map(|ends| (Items::Packed(packed), ends)),
-            None if spec.form().in_parts() => {
-                let rows = bucket::items(spec, stored)?;
-                ends_of_rows(spec, rows)?.map(|ends| (Items::Rows(rows), ends))
-            }
-            None => None,
+        let (items, ends) = if let Some(packed) = packed(spec.items(), stored) {
+            (Items::Packed(packed), ends_of_sealed(stored))
+        } else {
+            let rows = bucket::items(spec, stored)?;
+            (Items::Rows(rows), ends_of_rows(spec, rows)?)
         };
-        let (Some((items, ends)), Some(id)) = (read, id_of(stored)) else {
+        let says_enough = match items {
+            Items::Packed(_) => ends.is_some(),
+            Items::Rows(_) => spec.form().in_parts() && was_sealed(stored),
+        };
+        let (true, Some(id)) = (says_enough, id_of(stored)) else {
             return Ok(None);
         };
         let count = bucket::stored_count(spec, stored)?;
@@ -211,9 +240,11 @@ impl<'a> Part<'a> {
         let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
         match self.items {
             Items::Packed(packed) => {
-                each_packed(packed, |item| items.push(Cow::Owned(item.to_owned())))?
+                each_packed(packed, |item| items.push(Cow::Owned(item.to_owned())))?;
             }
-            Items::Rows(rows) => each_row(spec, rows, |item| items.push(Cow::Borrowed(item)))?,
+            Items::Rows(rows) => {
+                each_row(spec, rows, |item| items.push(Cow::Borrowed(item)))?;
+            }
         }
         let number = items.len();
         let mut items = items.into_iter();
@@ -256,6 +287,8 @@ impl Merged<'_> {
         let spec = self.spec;
         // The first one has the place of the first origin.
         let (first, others) = self.parts.split_first()?;
+        let ends = self.parts.iter().filter_map(|part| part.ends);
+        let ends = ends.reduce(|all, of| (all.0.min(of.0), all.1.max(of.1)))?;
         let update = RawWriter::build(|writer| {
             let filter = writer.begin_document("q");
             writer.raw(first.id.kind, ID, first.id.bytes);
@@ -263,14 +296,11 @@ impl Merged<'_> {
             writer.end(filter);
             let update = writer.begin_document("u");
             let set = writer.begin_document("$set");
-            let ends = |of: fn(&Part<'_>) -> DateTime| self.parts.iter().map(of);
-            let earliest = ends(|part| part.ends.0).min().unwrap_or(first.ends.0);
-            let latest = ends(|part| part.ends.1).max().unwrap_or(first.ends.1);
             let since = if first.is_header() { EXPIRED } else { AT };
             let copied = self.parts.iter();
             let copied = copied.filter_map(|part| copied_at(part.stored)).max();
             let since = [(since, Some(self.now)), (COPIED, copied)];
-            write_packed(spec, self.packed, (earliest, latest), &since, writer);
+            write_packed(spec, self.packed, ends, &since, writer);
             // Between the length and the final NUL.
             let bytes = fields.as_bytes();
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
@@ -302,6 +332,17 @@ impl Merged<'_> {
             before: number(sizes.sum()),
             after: number(fields.as_bytes().len() + self.packed.len()),
         })
+    }
+
+    /// The statistics as a bucket has them.
+    fn bounds(&self) -> Result<RawDocumentBuf, Damage> {
+        let mut bounds = Document::new();
+        self.stats.each(self.spec, |path, value| {
+            if let Some(value) = value {
+                insert_at(&mut bounds, path, value);
+            }
+        });
+        RawDocumentBuf::try_from(&bounds).map_err(bucket::bson_damage)
     }
 
     /// What else changes of the first one; `None` if there are too many records.
@@ -346,6 +387,17 @@ impl Merged<'_> {
     }
 }
 
+fn insert_at(document: &mut Document, path: &str, value: Bson) {
+    let Some((outer, inner)) = path.split_once('.') else {
+        document.insert(path, value);
+        return;
+    };
+    let within = document.entry(outer.to_owned());
+    if let Bson::Document(within) = within.or_insert_with(|| Document::new().into()) {
+        insert_at(within, inner, value);
+    }
+}
+
 /// Passes on each item of a bucket of rows.
 fn each_row<'a>(
     spec: &BucketSpec,
@@ -378,21 +430,20 @@ fn ends_of_rows(
 /// the records are that the others had.
 #[must_use]
 pub fn merge_commands(spec: &BucketSpec, merges: &[Merge]) -> [(RawDocumentBuf, usize, u64); 2] {
-    let updates = merges.iter().map(|merge| &merge.update);
-    let removals = merges.iter().map(|merge| &merge.removal);
+    let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let buckets: u64 = merges.iter().map(|merge| merge.buckets).sum();
-    let merged = merges.len();
-    let updated = u64::try_from(merged).unwrap_or(u64::MAX);
+    let firsts = merges.iter().map(|merge| &merge.update);
+    let others = merges.iter().map(|merge| &merge.removal);
     [
         (
-            command(spec, ("update", "updates"), updates),
-            merged,
-            updated,
+            command(spec, ("update", "updates"), firsts),
+            merges.len(),
+            number(merges.len()),
         ),
         (
-            command(spec, ("delete", "deletes"), removals),
-            merged,
-            buckets.saturating_sub(updated),
+            command(spec, ("delete", "deletes"), others),
+            merges.len(),
+            buckets.saturating_sub(number(merges.len())),
         ),
     ]
 }
@@ -417,22 +468,35 @@ fn command<'s>(
     })
 }
 
-/// The statement that says since when a bucket is sealed, where nobody knows it; `None` if it says so, or is not sealed.
+/// The statement that says since when a bucket takes no more records, where nobody knows it; `None` if it says so, or if it takes
+/// records.
 #[must_use]
-pub fn dated(stored: &RawDocument, now: DateTime) -> Option<Document> {
-    let sealed = stored.get_document(SEALED).ok()?;
-    ends_of_sealed(stored)?;
-    if !matches!(sealed.get(AT), Ok(None)) {
+pub fn dated(spec: &BucketSpec, stored: &RawDocument, now: DateTime) -> Option<Document> {
+    let sealed = match stored.get(SEALED).ok()? {
+        Some(sealed) => Some(Document::try_from(sealed.as_document()?).ok()?),
+        None => None,
+    };
+    if ends_of_sealed(stored).is_none() && !spec.form().in_parts() {
+        return None;
+    }
+    if sealed
+        .as_ref()
+        .is_some_and(|sealed| sealed.contains_key(AT))
+    {
         return None;
     }
     let id = Bson::try_from(stored.get(ID).ok()??).ok()?;
-    let before = Document::try_from(sealed).ok()?;
+    let before = if let Some(sealed) = &sealed {
+        doc! { "$eq": sealed }
+    } else {
+        doc! { "$exists": false }
+    };
     // All of it, without what the last edit changed, so that a change stream shows that nothing else is changed.
-    let mut after = before.clone();
+    let mut after = sealed.unwrap_or_default();
     after.remove(EDIT);
     after.insert(AT, now);
     Some(doc! {
-        "q": { ID: { "$eq": id }, SEALED: { "$eq": before } },
+        "q": { ID: { "$eq": id }, SEALED: before },
         "u": { "$set": { SEALED: after } },
         "hint": ID_INDEX,
     })

@@ -412,15 +412,17 @@ impl Chain {
         }
     }
 
-    /// Forgets what it remembers, and looks for the newest bucket before anything is opened: buckets of its window may be
-    /// merged, and a remembered one may be gone.
+    /// Looks for the newest bucket before anything is opened: buckets of its window may be merged, and a remembered one may be gone.
+    /// One that is checked, and says that none after it is, is not forgotten.
     pub(super) fn look_for_merged(&mut self) {
-        self.tail = Tail::Unknown;
-        self.guess = None;
-        self.remembered = None;
-        self.recalled = Recalled::Nothing;
         self.look_behind = true;
         self.merged = true;
+        if self.remembered.is_none() || self.watermark.is_some() {
+            self.tail = Tail::Unknown;
+            self.guess = None;
+            self.remembered = None;
+            self.recalled = Recalled::Nothing;
+        }
     }
 
     /// The newest bucket of this start that fulfils the condition.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::{Action, Put, Statement};
 use crate::{
+    bucket::sealed,
     codec::raw::Operand,
     model::{
         form::{OrderedBy, OwnField},
@@ -41,6 +42,8 @@ pub(super) enum Part {
     Aggregate,
     /// How far a source was stored.
     Position,
+    /// Since when it takes no more records.
+    Closing,
     Items,
 }
 
@@ -184,6 +187,10 @@ impl<'a> Statement<'a> {
     fn mark(&self, to: &mut impl Render<'a>) {
         if let Some(mark) = self.kind.mark() {
             to.change(self.own(Op::Set, mark, Operand::Bool(true)));
+        }
+        if self.kind.in_parts() {
+            let now = Operand::date(self.now);
+            to.change(Change::new(Op::Set, Part::Closing, sealed::at_path(), now));
         }
     }
 

@@ -43,6 +43,7 @@ impl Batch {
             .iter()
             .filter_map(|bucket| Some((self.name_of(bucket)?, bucket)))
             .collect();
+        let now = self.now();
         let mut stored = Vec::new();
         for at in chains {
             let Some(chain) = self.chains.get_mut(*at) else {
@@ -56,7 +57,7 @@ impl Batch {
                 }
             });
             let bucket = name.and_then(|name| by_name.get(&name).copied());
-            stored.extend(chain.confirm(bucket.map(|bucket| &**bucket)));
+            stored.extend(chain.confirm(bucket.map(|bucket| &**bucket), now));
         }
         stored
     }

@@ -74,7 +74,7 @@ impl<'a> Render<'a> for Made<'a> {
             Part::Id => {}
             Part::Own(own) => self.own[own as usize] = Some(value),
             Part::Aggregate if op == Op::Add => self.sums.push((path, value)),
-            Part::Aggregate => self.extremes.push((path, value)),
+            Part::Aggregate | Part::Closing => self.extremes.push((path, value)),
             Part::Position => self.position = Some((path, value)),
             Part::Items => self.items = Some(value),
         }

@@ -46,7 +46,7 @@ impl<T: Record> Buckets<T> {
     /// Packs the items of buckets that take no more records as columns, which take a small part of the space.
     ///
     /// A bucket is due once it is full or closed, or its window is over, and its last record is older than the model's
-    /// `seal_after`. Reads, statistics, edits and `watch` go on as before; see the chapter on sealed buckets of the
+    /// `seal_after`. With `parts` and `merge` it is due later, because [`merge`](Self::merge) takes parts that are not sealed. Reads, statistics, edits and `watch` go on as before; see the chapter on sealed buckets of the
     /// [book](https://docs.rs/bucket-mongo). [`unseal`](Self::unseal) gives the rows back.
     ///
     /// Each bucket is sealed by one statement, which changes nothing if another writer came first. Several processes

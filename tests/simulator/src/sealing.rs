@@ -18,8 +18,8 @@ use crate::{
 const SEALER_REFUSALS: [i32; 4] = [121, STEPPED_DOWN, 10_107, 11_602];
 
 /// How long buckets have been sealed before they are merged, in milliseconds: longer than a look and the statement that relies on
-/// it are under way together (`MOST_UNDER_WAY` in `plan/sealers`). Real mergers wait for an hour.
-const SETTLED: i64 = 600;
+/// it are under way together (`MOST_UNDER_WAY` in `plan/sealers`), and a second more. Real mergers wait for an hour.
+const SETTLED: i64 = 1_600;
 
 impl<T: Model> World<'_, T> {
     /// Seals a bucket, or gives it its rows back, if nobody changes it within this time.
@@ -83,7 +83,9 @@ impl<T: Model> World<'_, T> {
         groups.extend(grouping.end());
         let (undated, ready): (Vec<_>, Vec<_>) = groups.into_iter().partition(|it| it.undated);
         let undated = undated.iter().flat_map(|group| found_in(&stored, group));
-        let dates: Vec<Document> = undated.filter_map(|it| seal::dated(&it, now)).collect();
+        let dates: Vec<Document> = undated
+            .filter_map(|it| seal::dated(T::SPEC, &it, now))
+            .collect();
         if !dates.is_empty() {
             let command =
                 doc! { "update": T::SPEC.collection(), "ordered": false, "updates": dates };
@@ -111,8 +113,13 @@ impl<T: Model> World<'_, T> {
         let stored = self.server.raw_documents(&namespace::<T>());
         let merges = groups.iter().filter_map(|group| {
             let mut found = found_in(&stored, group);
-            found.sort_by_key(|it| group.ids.iter().position(|id| id_of(it).as_ref() == Some(id)));
-            seal::merge::<T>(&found, now)
+            found.sort_by_key(|it| {
+                group
+                    .ids
+                    .iter()
+                    .position(|id| id_of(it).as_ref() == Some(id))
+            });
+            group.merge::<T>(&found, now)
         });
         let merges: Vec<Merge> = merges.collect();
         if merges.is_empty() {

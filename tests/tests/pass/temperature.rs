@@ -33,7 +33,8 @@ fn compiles_and_keeps_its_promises() {
         spec.form(),
         Form::Window {
             window,
-            capacity: Some(3_600)
+            capacity: Some(3_600),
+            parts: false,
         }
     );
     assert_eq!((Temperature::CAPACITY, spec.max_bytes()), (3_600, None));

@@ -2,6 +2,7 @@
 
 mod checked;
 mod followed;
+mod parts;
 
 use std::{
     collections::{BTreeMap, HashSet},

@@ -3,9 +3,10 @@
 //! The hint may be wrong. A statement that relies on it and finds other buckets changes nothing, and then
 //! the tail is read.
 
-use bson::RawDocument;
+use bson::{DateTime, RawDocument};
 
 use super::{Chain, Known, Tail, state::Recalled};
+use crate::bucket::sealed::tells_next;
 
 /// The bucket that took the last record of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,9 +103,18 @@ impl Chain {
     }
 
     /// Takes that bucket, or `None` if it is gone. Returns the indexes of the records that are already stored.
-    pub(in crate::write) fn confirm(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
+    pub(in crate::write) fn confirm(
+        &mut self,
+        found: Option<&RawDocument>,
+        now: DateTime,
+    ) -> Vec<usize> {
         self.remembered = None;
         self.forget_watermark();
+        if self.merged && found.is_some_and(|found| !tells_next(found, now)) {
+            self.tail = Tail::Unknown;
+            self.recalled = Recalled::Nothing;
+            return Vec::new();
+        }
         // The look at the tail meets a damaged one again.
         let Some(found) = found.filter(|found| self.saw(found).is_ok()) else {
             self.tail = Tail::Unknown;

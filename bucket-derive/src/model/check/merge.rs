@@ -40,7 +40,8 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         merge < window || (merge == window && !parts)
     };
     if model.merge.is_some_and(is_too_short) {
-        let message = format!("`{MERGE}` is not longer than `{WINDOW}`: nothing is merged");
+        let is = if parts { "shorter" } else { "not longer" };
+        let message = format!("`{MERGE}` is {is} than `{WINDOW}`: nothing is merged");
         let help = format!("make `{MERGE}` longer, or remove it");
         cx.error(given, message, help);
     }

@@ -17,6 +17,8 @@ impl<T: Record> Buckets<T> {
     /// bucket of its own next to the merged one, and is merged into it later. Buckets with positions of sources or with fields
     /// of other tools, and archived ones, stay as they are.
     ///
+    /// Of [windows in parts](bucket_core::Form), also those are merged that are not sealed, since they take no more records either.
+    ///
     /// Of records that have expired, a model with `keep_stats` keeps a header for each bucket: those of a key and such a span
     /// become one as soon as all of the span has expired.
     ///
@@ -61,10 +63,12 @@ pub struct Merge<'a, T: Record> {
 }
 
 impl<T: Record> Merge<'_, T> {
-    /// Buckets that have been sealed for this long are merged, of windows that have been due for as long: an hour if not set.
+    /// Buckets that have been sealed for this long are merged, and parts of this age, of windows that have been due for as long: an hour
+    /// if not set.
     ///
     /// Writers look for a merged bucket only where their own clock says that there can be one. So this has to be longer than
-    /// clocks differ and than a statement of a writer takes. With [`Duration::ZERO`] a late record that is written at the same
+    /// clocks differ, and than two calls of a writer may take: its [deadline](Buckets::with_deadline) twice, and a
+    /// second. With [`Duration::ZERO`] a late record that is written at the same
     /// moment can get a second bucket at the same place, which [`verify`](Buckets::verify) reports.
     ///
     /// ```no_run

@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MergeReport {
-    /// The number of sealed buckets that became one with others.
+    /// The number of sealed buckets, or parts of windows, that became one with others.
     pub buckets: u64,
     /// The number of buckets that they became.
     pub merged: u64,
@@ -27,22 +27,28 @@ pub struct MergeReport {
     pub stay: u64,
     /// The number of buckets that another writer changed meanwhile: another call takes them.
     pub changed: u64,
-    /// The number of sealed buckets that did not say since when they are sealed, and do now. A later call merges them.
+    /// The number of buckets that did not say since when they take no more records, and do now. A later call merges them.
     pub dated: u64,
 }
 
 impl MergeReport {
     /// Adds what another walk has done.
     pub(super) fn adds(&mut self, walk: &Self) {
-        self.buckets += walk.buckets;
-        self.merged += walk.merged;
-        self.records += walk.records;
-        self.bytes_before += walk.bytes_before;
-        self.bytes_after += walk.bytes_after;
-        self.changed += walk.changed;
-        self.dated += walk.dated;
         // Each walk meets those that stay.
-        self.stay = walk.stay;
+        self.stay = 0;
+        self.goes_on(walk);
+    }
+
+    /// Adds what the same walk has done since.
+    pub(super) fn goes_on(&mut self, since: &Self) {
+        self.buckets += since.buckets;
+        self.merged += since.merged;
+        self.records += since.records;
+        self.bytes_before += since.bytes_before;
+        self.bytes_after += since.bytes_after;
+        self.stay += since.stay;
+        self.changed += since.changed;
+        self.dated += since.dated;
     }
 }
 
@@ -67,7 +73,7 @@ impl fmt::Display for MergeReport {
             (changed, "were changed by others meanwhile"),
             (
                 dated,
-                "say now since when they are sealed, and are merged later",
+                "say now since when they take no more records, and are merged later",
             ),
         ];
         for (count, what) in rest.into_iter().filter(|(count, _)| **count > 0) {
