@@ -1,6 +1,6 @@
 //! The data that exist before a workload's rounds begin: collections that are only read.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use bucket_mongo::{
     Archive,
@@ -62,6 +62,9 @@ pub(crate) trait Data: Send + Sync {
 /// This library's buckets of a model.
 pub(crate) struct Buckets<M> {
     readings: Readings,
+    /// The number of readings that a call brings, if there are several.
+    batch: Option<usize>,
+    is_merged: bool,
     sealed: bool,
     /// What is before this time is archived.
     archived: Option<(DateTime, Elsewhere)>,
@@ -72,9 +75,27 @@ impl<M> Buckets<M> {
     pub(crate) fn of(readings: &Readings) -> Self {
         Self {
             readings: Readings::clone(readings),
+            batch: None,
+            is_merged: false,
             sealed: false,
             archived: None,
             model: PhantomData,
+        }
+    }
+
+    /// The same, written in calls that bring this number of readings.
+    pub(crate) fn in_batches(readings: &Readings, of: usize) -> Self {
+        Self {
+            batch: Some(of),
+            ..Self::of(readings)
+        }
+    }
+
+    /// The same, and then merged.
+    pub(crate) fn merged(readings: &Readings, of: usize) -> Self {
+        Self {
+            is_merged: true,
+            ..Self::in_batches(readings, of)
         }
     }
 
@@ -105,10 +126,18 @@ impl<M: Model> Data for Buckets<M> {
             let buckets = M::buckets(arena.database()).with_write_concern(durability());
             buckets.ensure().await?;
             let records: Vec<M> = records(&self.readings);
-            buckets.insert_many(&records).await?.into_result()?;
+            for batch in records.chunks(self.batch.unwrap_or(records.len())) {
+                buckets.insert_many(batch).await?.into_result()?;
+            }
             arena
                 .expect_items(self.collection(), ITEMS, records.len())
                 .await?;
+            if self.is_merged {
+                buckets.merge().settled(Duration::ZERO).await?;
+                arena
+                    .expect_counted(self.collection(), records.len())
+                    .await?;
+            }
             if self.sealed {
                 let report = buckets.seal().await?;
                 let sealed = usize::try_from(report.records).unwrap_or_default();

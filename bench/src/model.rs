@@ -92,7 +92,17 @@ models! {
     /// The same, and merged for each day.
     #[derive(Bucketed)]
     #[bucket(collection = "merged_parts", items = "readings", window = "1h", capacity = 1_000, parts, seal_after = "1h", merge = "day")]
-    MergedParts: "an hour in parts";
+    MergedParts: "an hour in parts, merged by day";
+
+    /// A bucket for what a batch has of an hour, with aggregates.
+    #[derive(Bucketed)]
+    #[bucket(collection = "parts_stats", items = "readings", window = "1h", capacity = 1_000, parts)]
+    PartsStats: "an hour in parts with min, max and sum", bucket(min, max, sum, avg);
+
+    /// The same, and merged for each day.
+    #[derive(Bucketed)]
+    #[bucket(collection = "merged_parts_stats", items = "readings", window = "1h", capacity = 1_000, parts, seal_after = "1h", merge = "day")]
+    MergedPartsStats: "an hour in parts with min, max and sum, merged by day", bucket(min, max, sum, avg);
 
     /// Ten readings, as many as the manual has in a bucket.
     #[derive(Bucketed)]

@@ -15,6 +15,9 @@ const SENSORS: usize = 5;
 /// The sensor that is read.
 pub(crate) const SENSOR: &str = "sensor_002";
 
+/// The readings of a call that brings ten of each sensor.
+pub(crate) const BATCH: usize = 10 * SENSORS;
+
 /// What is read.
 #[derive(Clone)]
 pub(crate) struct Span {

@@ -12,11 +12,13 @@ use crate::{
     data::{Buckets, Elsewhere, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{Count200, HalfArchived, HalfInFiles, Hourly, Model, SealedHourly},
+    model::{
+        Count200, HalfArchived, HalfInFiles, Hourly, HourlyParts, MergedParts, Model, SealedHourly,
+    },
     plan::Plan,
     reading::Reading,
     scale::Scale,
-    span::{SENSOR, Span, span},
+    span::{BATCH, SENSOR, Span, span},
 };
 
 pub(super) const WORKLOAD: Workload = Workload {
@@ -33,6 +35,8 @@ fn plan(scale: Scale) -> Plan {
     plan.store(Buckets::<Hourly>::of(&all));
     plan.store(Buckets::<Count200>::of(&all));
     plan.store(Buckets::<SealedHourly>::sealed(&all));
+    plan.store(Buckets::<HourlyParts>::in_batches(&all, BATCH));
+    plan.store(Buckets::<MergedParts>::merged(&all, BATCH));
     let middle = span.readings[span.readings.len() / 2].ts;
     plan.store(Buckets::<HalfArchived>::archived(
         &all,
@@ -64,6 +68,10 @@ fn plan(scale: Scale) -> Plan {
     let archived = plan.own(Timed::new(archived, length, times));
     let in_files = FromBuckets::<HalfInFiles>::with_archive(&span, files);
     let in_files = plan.own(Timed::new(in_files, length, times));
+    let parts = FromBuckets::<HourlyParts>::of(&span);
+    let parts = plan.own(Timed::new(parts, length, times));
+    let merged = FromBuckets::<MergedParts>::of(&span);
+    let merged = plan.own(Timed::new(merged, length, times));
     let documents = |name, collection| Documents {
         name,
         collection,
@@ -85,6 +93,9 @@ fn plan(scale: Scale) -> Plan {
     // At most 1.2 times as long.
     plan.compare(archived, sealed, Goal::AtLeast(0.83));
     plan.compare(in_files, sealed, Goal::AtLeast(0.83));
+    // At most 1.5 times as long.
+    plan.compare(parts, hourly, Goal::AtLeast(0.67));
+    plan.compare(merged, hourly, Goal::AtLeast(1.0));
     plan
 }
 

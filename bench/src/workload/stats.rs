@@ -17,10 +17,10 @@ use crate::{
     data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{HourlyStats, Model, SealedHourlyStats},
+    model::{HourlyStats, MergedPartsStats, Model, PartsStats, SealedHourlyStats},
     plan::Plan,
     scale::Scale,
-    span::{SENSOR, Span, span},
+    span::{BATCH, SENSOR, Span, span},
 };
 
 pub(super) const WORKLOAD: Workload = Workload {
@@ -36,6 +36,8 @@ fn plan(scale: Scale) -> Plan {
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     plan.store(Buckets::<HourlyStats>::of(&all));
     plan.store(Buckets::<SealedHourlyStats>::sealed(&all));
+    plan.store(Buckets::<PartsStats>::in_batches(&all, BATCH));
+    plan.store(Buckets::<MergedPartsStats>::merged(&all, BATCH));
     plan.store(Flat {
         readings: all.clone(),
         index: index.clone(),
@@ -50,6 +52,10 @@ fn plan(scale: Scale) -> Plan {
     let own = plan.own(Timed::new(Stats::<HourlyStats>::of(&span), length, times));
     let sealed = Stats::<SealedHourlyStats>::of(&span);
     let sealed = plan.own(Timed::new(sealed, length, times));
+    let parts = Stats::<PartsStats>::of(&span);
+    let parts = plan.own(Timed::new(parts, length, times));
+    let merged = Stats::<MergedPartsStats>::of(&span);
+    let merged = plan.own(Timed::new(merged, length, times));
     let mut grouped = |name, collection| {
         let span = span.clone();
         let read = Grouped {
@@ -65,6 +71,9 @@ fn plan(scale: Scale) -> Plan {
     plan.compare(own, time_series, Goal::AtLeast(3.0));
     plan.compare(sealed, flat, None);
     plan.compare(sealed, own, Goal::AtLeast(1.0));
+    // At most 1.5 times as long.
+    plan.compare(parts, own, Goal::AtLeast(0.67));
+    plan.compare(merged, own, Goal::AtLeast(1.0));
     plan
 }
 
@@ -154,7 +163,7 @@ macro_rules! with_stats {
     )+};
 }
 
-with_stats!(HourlyStats SealedHourlyStats);
+with_stats!(HourlyStats SealedHourlyStats PartsStats MergedPartsStats);
 
 /// `$match` and `$group`.
 struct Grouped {
