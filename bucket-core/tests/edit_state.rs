@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+#[cfg(feature = "seal")]
+use bucket_core::seal::{Due, Sealing, command as seal_command, seal};
 use bucket_core::{
     Record, RecordRef, TimeRange, Which,
     edit::{Change, Edit, EditFailure, EditNext},
@@ -215,6 +217,47 @@ fn the_command_of_an_update_of_ten_megabytes_is_one_that_servers_take() {
         "{}",
         sent.as_bytes().len()
     );
+}
+
+#[cfg(feature = "seal")]
+#[test]
+fn an_edit_of_large_columns_matches_the_mark_that_was_read() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "files", items = "files", capacity = 7, seal_after = "1h", crate = ::bucket_core)]
+    struct Sealed {
+        #[bucket(key)]
+        folder: i64,
+        #[bucket(time)]
+        at: DateTime,
+        id: i64,
+        text: String,
+    }
+    // Texts that look random: columns of them are about as large.
+    let mut number = 88_172_645_463_325_252_u64;
+    let mut letter = || {
+        number ^= number << 13;
+        number ^= number >> 7;
+        number ^= number << 17;
+        char::from(b' ' + u8::try_from(number % 95).unwrap())
+    };
+    let stored = files((0..7).map(|_| (0..1_000_000).map(|_| letter()).collect()));
+    let due = Due::after(0, DateTime::now());
+    let Ok(Sealing::Statement(statement)) = seal::<Sealed>(&raw(&stored), |_| None, due) else {
+        panic!("it is not sealed");
+    };
+    let (_, change) = parts(&seal_command(&Sealed::SPEC, [&statement]));
+    let mut sealed = stored;
+    sealed.extend(change.get_document("$set").unwrap().clone());
+    let found = read::references::<Sealed>(&raw(&sealed), TimeRange::ALL).unwrap();
+    let change = Change::Update(Box::new(|file: &mut Sealed| file.id += 10));
+    let mut update = Edit::update(1.into(), &Which::from(&found[0].reference), None, change);
+    let (filter, _) = parts(&command(&mut update, &sealed));
+    assert_eq!(
+        filter.get("files"),
+        Some(&doc! { "$type": "binData" }.into())
+    );
+    let mark = doc! { "$eq": sealed.get_document("_sealed").unwrap().clone() };
+    assert_eq!(filter.get("_sealed"), Some(&mark.into()));
 }
 
 #[test]

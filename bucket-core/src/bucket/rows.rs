@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use bson::{DateTime, RawDocument};
+use bson::RawDocument;
 
-use super::sealed::{packed, sealed_at, unsealed};
+use super::sealed::{SEALED, packed, unsealed};
 use crate::{codec::raw::printed_id, error::DamagedBucket, model::spec::BucketSpec};
 
 /// A stored bucket with its items as rows.
@@ -13,8 +13,8 @@ pub struct BucketRows<'a> {
     pub(crate) rows: Cow<'a, RawDocument>,
     /// The items as they are stored, if they are packed.
     pub(crate) packed: Option<&'a [u8]>,
-    /// Since when they are packed, if the bucket says so.
-    pub(crate) since: Option<DateTime>,
+    /// What the bucket says of that.
+    pub(crate) sealed: Option<&'a RawDocument>,
 }
 
 impl<'a> BucketRows<'a> {
@@ -28,7 +28,7 @@ impl<'a> BucketRows<'a> {
         Ok(Self {
             rows: rows.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?,
             packed: packed(spec.items(), stored),
-            since: sealed_at(stored),
+            sealed: stored.get_document(SEALED).ok(),
         })
     }
 }

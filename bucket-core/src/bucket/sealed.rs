@@ -166,11 +166,6 @@ pub(crate) fn sealed_filter(spec: &BucketSpec) -> Document {
     filter
 }
 
-/// Since when a bucket is sealed, if it says so.
-pub(crate) fn sealed_at(stored: &RawDocument) -> Option<DateTime> {
-    stored.get_document(SEALED).ok()?.get_datetime(AT).ok()
-}
-
 /// The times of the first and of the last record, as a sealed bucket says them.
 pub(crate) fn ends_of_sealed(stored: &RawDocument) -> Option<(DateTime, DateTime)> {
     let sealed = stored.get_document(SEALED).ok()?;

@@ -32,8 +32,8 @@ pub struct OpenedBucket<'a, T: Record> {
     pub(super) stored: &'a RawDocument,
     /// Its items as they are stored, if they are packed.
     pub(super) packed: Option<&'a [u8]>,
-    /// Since when it is sealed, if it says so.
-    pub(super) since: Option<DateTime>,
+    /// What it says of that.
+    pub(super) sealed: Option<&'a RawDocument>,
     pub(super) head: Head,
     pub(super) count: u32,
     pub(super) reader: ItemReader<'a>,
@@ -67,14 +67,14 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
     ///
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn read(key: &T::Key, bucket: &'a BucketRows<'a>) -> Result<Self, DamagedBucket> {
-        let read = Self::read_parts(key, &bucket.rows, (bucket.packed, bucket.since));
+        let read = Self::read_parts(key, &bucket.rows, (bucket.packed, bucket.sealed));
         read.map_err(|damage| DamagedBucket::new(printed_id(&bucket.rows), damage))
     }
 
     fn read_parts(
         key: &T::Key,
         stored: &'a RawDocument,
-        (packed, since): (Option<&'a [u8]>, Option<DateTime>),
+        (packed, sealed): (Option<&'a [u8]>, Option<&'a RawDocument>),
     ) -> Result<Self, Damage> {
         let spec = T::SPEC;
         let head = bucket::head(spec, stored)?;
@@ -89,7 +89,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
             key: key.clone(),
             stored,
             packed,
-            since,
+            sealed,
             count: head.check_count(items.len())?,
             reader: ItemReader::new(spec, stored)?.at(head.place),
             head,

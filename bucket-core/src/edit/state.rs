@@ -65,8 +65,10 @@ impl<T: Record> OpenedBucket<'_, T> {
         let same = writer.begin_document(spec.items());
         writer.string("$type", "binData");
         writer.end(same);
-        if let Some(sealed) = self.field(SEALED) {
-            equals(writer, SEALED, sealed);
+        if let Some(sealed) = self.sealed {
+            let same = writer.begin_document(SEALED);
+            writer.document("$eq", sealed);
+            writer.end(same);
         }
     }
 

@@ -109,7 +109,8 @@ impl<T: Record> OpenedBucket<'_, T> {
             Some((ends, packed)) => Repacked::Columns {
                 packed,
                 ends,
-                at: self.since,
+                // Since when, if it says so.
+                at: self.sealed.and_then(|sealed| sealed.get_datetime(AT).ok()),
             },
             None => Repacked::Rows(RawWriter::build(|writer| {
                 for (index, item) in all.iter().enumerate() {
