@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bucket_core::{
-    AttributeFilter, CursorToken, EncodeError, FieldPath, Record, Referenced, TimeRange,
+    AttributeFilter, CursorToken, EncodeError, FieldPath, Form, Record, Referenced, TimeRange,
     attribute::RecordFilter,
     read::{self, InBucket, Placed, Ready, Walk, WalkOrder},
 };
@@ -149,6 +149,8 @@ impl<R> Part<R> {
 
 /// The most buckets of one round trip.
 const MOST: u32 = 1_000;
+/// A part of a window has what one call has brought: some records, as far as anybody knows.
+const OF_A_PART: u32 = 8;
 
 /// How often a read begins again because it met another collection than the handle knew.
 pub(crate) const MOST_REPLACED: u32 = 3;
@@ -347,7 +349,10 @@ impl<'a, T: Record, R> Request<'a, T, R> {
 
 /// The number of buckets that this many records probably need.
 fn buckets_of<T: Record>(records: usize) -> u32 {
-    let capacity = T::SPEC.capacity().unwrap_or(u32::MAX);
+    let capacity = match T::SPEC.form() {
+        Form::Window { parts: true, .. } => OF_A_PART,
+        _ => T::SPEC.capacity().unwrap_or(u32::MAX),
+    };
     let records = u32::try_from(records).unwrap_or(u32::MAX);
     // The first one may hold only a part of them, and the one after them may belong to their window.
     records.div_ceil(capacity).saturating_add(1).min(MOST)
