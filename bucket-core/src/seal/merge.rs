@@ -53,7 +53,8 @@ struct Part<'a> {
     edits: Edits,
     /// The times of its first and its last record, if it has any.
     ends: Option<(DateTime, DateTime)>,
-    bytes: u64,
+    /// The size of its items, if the model counts it and the bucket has it.
+    bytes: Option<u64>,
 }
 
 /// The items of a bucket, as they are stored.
@@ -196,10 +197,12 @@ impl<'a> Part<'a> {
         let Ok(count) = u32::try_from(count) else {
             return Ok(None);
         };
-        let bytes = spec.max_bytes().map_or(0, |_| {
-            let bytes = bucket::whole_field(stored, spec.names().bytes);
-            bytes.unwrap_or_default()
-        });
+        let bytes = match stored.get(spec.names().bytes) {
+            Ok(Some(_)) if spec.max_bytes().is_some() => {
+                u64::try_from(bucket::whole_field(stored, spec.names().bytes)?).ok()
+            }
+            _ => None,
+        };
         Ok(Some(Self {
             stored,
             id,
@@ -207,7 +210,7 @@ impl<'a> Part<'a> {
             count,
             edits: Edits::read(stored)?,
             ends,
-            bytes: u64::try_from(bytes).unwrap_or_default(),
+            bytes,
         }))
     }
 
@@ -305,6 +308,11 @@ impl Merged<'_> {
             let bytes = fields.as_bytes();
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
             writer.end(set);
+            if spec.max_bytes().is_some() && self.bytes().is_none() {
+                let unset = writer.begin_document("$unset");
+                writer.string(spec.names().bytes, "");
+                writer.end(unset);
+            }
             writer.end(update);
             writer.string("hint", ID_INDEX);
         });
@@ -334,6 +342,11 @@ impl Merged<'_> {
         })
     }
 
+    /// The size of all items; `None` if the model does not count it, or one of the buckets is from before it did.
+    fn bytes(&self) -> Option<u64> {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
     /// The statistics as a bucket has them.
     fn bounds(&self) -> Result<RawDocumentBuf, Damage> {
         let mut bounds = Document::new();
@@ -356,8 +369,7 @@ impl Merged<'_> {
         );
         let end = self.origins.all().iter().map(|origin| origin.end).max()?;
         let mut fields = doc! { names.count: count.ok()?, names.end: end };
-        if self.spec.max_bytes().is_some() {
-            let bytes: u64 = self.parts.iter().map(|part| part.bytes).sum();
+        if let Some(bytes) = self.bytes() {
             fields.insert(names.bytes, i64::try_from(bytes).ok()?);
         }
         let edits = self.parts.iter().map(|part| part.edits);

@@ -149,4 +149,8 @@ async fn buckets_from_before_the_model_had_parts_take_no_more_and_are_merged() {
     }
     assert_eq!(values(&parts).await.len(), 50);
     sound(&parts).await;
+    // A bucket that counts its bytes, and those from before.
+    let merged = parts.merge().settled(Duration::ZERO).await.unwrap();
+    assert_eq!(merged.buckets, 2, "{merged}");
+    sound(&parts).await;
 }
