@@ -191,6 +191,15 @@ pub(crate) fn copied_at(stored: &RawDocument) -> Option<DateTime> {
     sealed.get_datetime(COPIED).ok()
 }
 
+/// Since when a bucket is as merges take it, if what it says of its sealing has that: since it takes no more records, or since
+/// its records have expired.
+pub(crate) fn settled_since(sealed: &RawDocument) -> Option<DateTime> {
+    let is_header = !matches!(sealed.get(EXPIRED), Ok(None));
+    sealed
+        .get_datetime(if is_header { EXPIRED } else { AT })
+        .ok()
+}
+
 /// How long a bucket that takes no more records tells by itself which one is the next, in milliseconds.
 const TELLS_NEXT: i64 = 1_000;
 

@@ -16,7 +16,7 @@ use crate::{
         id::{Place, prefix},
         merged::{MERGED, Origins},
         record::Record,
-        sealed::{ARCHIVED, AT, EXPIRED, LAST, SEALED, was_sealed},
+        sealed::{ARCHIVED, EXPIRED, LAST, SEALED, settled_since, was_sealed},
     },
     check::ScanPlan,
     codec::raw::elements,
@@ -240,7 +240,7 @@ impl Grouping {
             .and_then(|id| Bson::try_from(id).ok())
             .unwrap_or(Bson::Null);
         let is_header = says(EXPIRED);
-        match date(if is_header { EXPIRED } else { AT }) {
+        match sealed.and_then(settled_since) {
             Some(at) if at <= self.due.sealed_until => {}
             None if !is_header => return Ok(Came::Undated(extent, id)),
             _ => return Ok(Came::Stays(extent)),

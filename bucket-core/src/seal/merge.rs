@@ -16,7 +16,8 @@ use crate::{
         packed::{each_packed, ends, pack},
         record::Record,
         sealed::{
-            AT, COPIED, EDIT, EXPIRED, SEALED, copied_at, ends_of_sealed, packed, was_sealed,
+            AT, COPIED, EDIT, EXPIRED, SEALED, copied_at, ends_of_sealed, packed, settled_since,
+            was_sealed,
         },
     },
     codec::raw::{Element, RawWriter},
@@ -84,19 +85,9 @@ impl MergeGroup {
 
 /// Whether a bucket has taken no more records for as long.
 fn is_settled(stored: &RawDocument, sealed_until: DateTime) -> bool {
-    let sealed = stored.get_document(SEALED);
-    let at = |sealed: &RawDocument| {
-        let of = if matches!(sealed.get(EXPIRED), Ok(None)) {
-            AT
-        } else {
-            EXPIRED
-        };
-        sealed.get_datetime(of).ok()
-    };
-    sealed
-        .ok()
-        .and_then(at)
-        .is_some_and(|at| at <= sealed_until)
+    let sealed = stored.get_document(SEALED).ok();
+    let since = sealed.and_then(settled_since);
+    since.is_some_and(|since| since <= sealed_until)
 }
 
 fn of<T: Record>(

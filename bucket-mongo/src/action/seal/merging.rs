@@ -169,7 +169,7 @@ async fn feed<T: Record>(
         for group in complete {
             sending.take(group).await?;
         }
-        while !sending.has_room(is_end) {
+        while !sending.begin(is_end) {
             select! {
                 () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
                 sent = sending.one() => sent?,

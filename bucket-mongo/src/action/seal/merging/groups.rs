@@ -27,7 +27,7 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 const TAKES_NONE: &str = "merging buckets needs transactions and reads of a snapshot: a replica set or a sharded cluster with \
     MongoDB 5.0 or later";
 
-/// Together what a call was asked for.
+/// Merges what a call was asked for.
 pub(super) struct Groups<'a, T: Record> {
     pub(super) asked: Asked<'a, T>,
     pub(super) context: Context,
@@ -120,7 +120,7 @@ impl<'a, T: Record> Groups<'a, T> {
         Ok(self.editing()?.send(command, number).await?.made())
     }
 
-    /// Together the first of these groups in one transaction, as many as it takes. If other writers change one of the buckets, the
+    /// Merges the first of these groups in one transaction, as many as it takes. If other writers change one of the buckets, the
     /// others are merged without those.
     pub(super) async fn merge(&self, mut groups: Vec<MergeGroup>) -> Result<Made> {
         let mut made = Made::default();
@@ -138,7 +138,7 @@ impl<'a, T: Record> Groups<'a, T> {
         Ok(made)
     }
 
-    /// Together the first of these groups in one transaction, as many as it takes. `None` if another writer changes one of the buckets
+    /// Merges the first of these groups in one transaction, as many as it takes. `None` if another writer changes one of the buckets
     /// meanwhile: then nothing is changed.
     async fn transact(&self, groups: &[MergeGroup]) -> Result<Option<Together>> {
         if self.asked.is_dry {

@@ -55,7 +55,7 @@ impl<'g, 'a, T: Record> Sending<'g, 'a, T> {
     }
 
     /// Begins transactions with what is ready. Returns whether the walk can go on; at its end, whether all is done.
-    pub(super) fn has_room(&mut self, is_end: bool) -> bool {
+    pub(super) fn begin(&mut self, is_end: bool) -> bool {
         // A pause is one between two transactions.
         let most = if self.groups.asked.pause.is_zero() {
             AT_ONCE
