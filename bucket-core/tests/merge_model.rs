@@ -22,7 +22,10 @@ use bucket_core::{
     CursorToken, Record, TimeRange,
     check::Checker,
     read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
-    seal::{Due, Grouping, MergeDue, Sealing, command, expire, has_expired, merge_commands, seal},
+    seal::{
+        Due, Grouping, MergeDue, MergeGroup, Sealing, command, expire, has_expired, merge_commands,
+        seal,
+    },
     write::{Batch, Source},
 };
 use proptest::prelude::*;
@@ -513,6 +516,95 @@ fn buckets_become_one() {
         let sum = document.get_document("stats").unwrap();
         assert_eq!(sum.get_i64("sum").unwrap(), 6, "{sum}");
     }
+}
+
+/// What `verify` finds, without the ids of the buckets that it finds it by.
+fn kinds<const F: usize>(collection: &Collection) -> Vec<String> {
+    let mut checker = Checker::<Sample<F>>::new(NOW);
+    let mut documents = collection.documents();
+    documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+    for document in &documents {
+        checker.take(&raw(document), |_| None);
+    }
+    checker.end();
+    let suspicions = checker.suspicions().into_iter();
+    let suspicions = suspicions.map(bucket_core::check::Suspicion::into_finding);
+    let findings = checker.findings().into_iter().chain(suspicions);
+    let mut kinds: Vec<String> = findings
+        .map(|finding| format!("{:?}", finding.problem.kind()))
+        .collect();
+    kinds.sort();
+    kinds
+}
+
+fn damaged_is_merged<const F: usize>() {
+    type Damages = (&'static str, fn(&mut Document));
+    let damages: [Damages; 6] = [
+        ("it is gone", |document| document.clear()),
+        ("its count is a text", |document| {
+            document.insert("count", "x");
+        }),
+        ("its start is a text", |document| {
+            document.insert("bucket_start", "x");
+        }),
+        ("it ends too late", |document| {
+            moved(document, "bucket_end", 2_500);
+        }),
+        ("it ends too early", |document| {
+            moved(document, "bucket_end", -999);
+        }),
+        ("it is in another window", |document| {
+            moved(document, "bucket_start", 1_000);
+            moved(document, "bucket_end", 1_000);
+        }),
+    ];
+    // Three windows of one slot, with more than one bucket each.
+    let call = |at: i64| (0..5).map(|n| Drawn::at(at + n)).collect::<Vec<_>>();
+    let calls: Vec<Vec<Drawn>> = (0..9).map(|n| call(n / 3 * 1_000 + n)).collect();
+    let whole = stored::<F>(&calls, NOW);
+    sealed::<F>(&whole, &[true], NOW);
+    assert_eq!(kinds::<F>(&whole), [""; 0]);
+    for at in 0..whole.documents().len() {
+        for (damage, change) in damages {
+            let mut collection = Collection::with(Sample::<F>::SPEC, whole.documents());
+            collection.damage(|documents| {
+                change(&mut documents[at]);
+                documents.retain(|document| !document.is_empty());
+            });
+            let before = kinds::<F>(&collection);
+            merged::<F>(&collection, &[true], NOW);
+            assert_eq!(kinds::<F>(&collection), before, "bucket {at}: {damage}");
+        }
+    }
+}
+
+fn moved(document: &mut Document, name: &str, millis: i64) {
+    let date = document.get_datetime(name).unwrap().timestamp_millis();
+    document.insert(name, DateTime::from_millis(date + millis));
+}
+
+#[test]
+fn a_merge_hides_nothing_that_verify_finds() {
+    damaged_is_merged::<WINDOW_BYTES_MERGED>();
+    damaged_is_merged::<PARTS_MERGED>();
+}
+
+#[test]
+fn a_window_of_very_many_records_is_merged_up_to_a_limit() {
+    let spec = Sample::<PARTS_MERGED>::SPEC;
+    let calls: Vec<Vec<Drawn>> = (0..6).map(|n| vec![Drawn::at(n)]).collect();
+    let collection = stored::<PARTS_MERGED>(&calls, NOW);
+    let mut grouping = Grouping::new(spec, MergeDue::after(spec, 0, NOW).unwrap());
+    let mut groups = Vec::new();
+    let mut documents = collection.documents();
+    documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+    for document in &mut documents {
+        document.insert("count", 30_000);
+        groups.extend(grouping.take::<Sample<PARTS_MERGED>>(&raw(document)));
+    }
+    groups.extend(grouping.end());
+    let buckets: Vec<u64> = groups.iter().map(MergeGroup::buckets).collect();
+    assert_eq!(buckets, [3]);
 }
 
 #[test]

@@ -21,7 +21,8 @@ pub(crate) struct Head {
     /// Its position among the buckets of its key.
     pub(crate) place: Place,
     pub(crate) fields: BucketFields,
-    count: i64,
+    /// The stored number of items, whatever it is.
+    pub(super) count: i64,
 }
 
 /// Reads the header of a bucket.

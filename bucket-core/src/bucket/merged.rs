@@ -23,13 +23,14 @@
 use bson::{DateTime, RawBsonRef, RawDocument, spec::BinarySubtype};
 
 use super::{
-    head::{field, wrong_field},
+    head::{Head, field, wrong_field},
     id::Place,
 };
 use crate::{
     codec::leb128::{pull, push, unzigzag, zigzag},
     error::Damage,
     model::spec::{BucketSpec, TimeUnit},
+    time::window::is_window,
 };
 
 /// The field of a merged bucket that says where its items came from.
@@ -108,14 +109,42 @@ impl Origins {
         Self::from_bytes(spec.id_unit(), start, bytes)
     }
 
-    /// `None` if they are not in the order of their places, or none.
+    /// Those of any bucket of a window: one that is not merged has itself. An error if what it says of its windows does not fit
+    /// its id, or if it is no window.
+    pub(crate) fn of(spec: &BucketSpec, stored: &RawDocument, head: &Head) -> Result<Self, Damage> {
+        let fields = &head.fields;
+        let origins = if let Some(merged) = Self::read(spec, stored)? {
+            Some(merged)
+        } else {
+            let own = Origin {
+                start: fields.start,
+                end: fields.end,
+                part: head.place.sequence,
+                items: u32::try_from(head.count)
+                    .map_err(|_| wrong_field(spec.names().count, "a number of items"))?,
+            };
+            Self::new(spec.id_unit(), vec![own])
+        };
+        let fits = |origins: &Self| {
+            origins.places().next() == Some(head.place) && origins.spans(fields.start, fields.end)
+        };
+        let wrong = || {
+            wrong_field(
+                spec.names().start,
+                "the start of the window that its id names",
+            )
+        };
+        origins.filter(fits).ok_or_else(wrong)
+    }
+
+    /// `None` if they are not in the order of their places, if one of them has no window, or if there are none.
     pub(crate) fn new(unit: TimeUnit, all: Vec<Origin>) -> Option<Self> {
         let mut places: Vec<(Place, u32)> = Vec::with_capacity(all.len());
         let mut items: u32 = 0;
         for origin in &all {
             let place = origin.place(unit);
             let is_after = places.last().is_none_or(|(last, _)| *last < place);
-            if !is_after || origin.end <= origin.start {
+            if !is_after || !is_window(origin.start, origin.end) {
                 return None;
             }
             places.push((place, items));

@@ -97,7 +97,7 @@ pub(crate) fn is_merged(spec: &BucketSpec, start: DateTime) -> Document {
 /// The bucket of a key at this position, or the merged one that has its items.
 fn bucket_at_or_merged(spec: &BucketSpec, key: &ReadKey, slot: Window, place: Place) -> FindPlan {
     let unit = spec.id_unit();
-    let start = DateTime::from_millis(place.time.saturating_mul(unit.millis()));
+    let start = place.date(unit);
     let ids = [Place::at(slot.span(start).0, unit), place].map(|place| {
         let mut id = key.prefix.clone();
         push_place(&mut id, place, unit);

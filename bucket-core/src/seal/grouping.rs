@@ -6,6 +6,10 @@
 //! * Merged buckets of a key never overlap: what is at a place inside of one can only be merged with it.
 //! * All buckets of a window that are merged are in one, and they are the first of the window. So whoever opens another bucket
 //!   of that window finds the next part by the merged one, and by the last bucket of the window that is not merged.
+//! * Numbers that are missing among the buckets of a window go on missing: what comes after them there stays as it is. A merge
+//!   would hide that records are lost, and take the place of a bucket that can be repaired.
+
+use std::collections::BTreeMap;
 
 use bson::{Bson, DateTime, RawDocument, doc};
 
@@ -21,7 +25,10 @@ use crate::{
     check::ScanPlan,
     codec::raw::elements,
     error::Damage,
-    model::spec::{BucketSpec, ID},
+    model::{
+        form::MAX_COUNT,
+        spec::{BucketSpec, ID},
+    },
     read::{FindPlan, ReadKey, key_elements},
     time::{range::TimeRange, window::Window},
 };
@@ -29,8 +36,13 @@ use crate::{
 /// A merged bucket has at least this many records, if its span of time has them.
 const ENOUGH: u64 = 1_000;
 
-/// The most buckets of one read: whoever reads a group that turns out to be too large has not read all of it.
-const READ_TOGETHER: usize = 1_000;
+/// A merged bucket has at most this many, as a window that closes by bytes has: what is merged stays one bucket.
+const MOST: u64 = MAX_COUNT as u64;
+
+/// The most buckets of the first read of a group, and of further ones: whoever reads a group that turns out to be too large has not
+/// read all of it.
+const READ_FIRST: usize = 128;
+const READ_TOGETHER: usize = 512;
 
 /// Headers are merged in groups of this size; what these become is merged by the next call.
 const ENOUGH_BYTES: usize = 2 * 1024 * 1024;
@@ -102,7 +114,9 @@ pub struct MergeGroup {
 impl MergeGroup {
     /// The reads of these buckets, with their items if they are to be merged.
     pub fn finds(&self, spec: &BucketSpec) -> impl Iterator<Item = FindPlan> {
-        self.ids.chunks(READ_TOGETHER).map(|ids| {
+        let (first, rest) = self.ids.split_at(self.ids.len().min(READ_FIRST));
+        let all = std::iter::once(first).chain(rest.chunks(READ_TOGETHER));
+        all.map(|ids| {
             let find = crate::read::buckets_by_id(spec, &self.key, ids.to_vec());
             if self.undated {
                 let projection = doc! { SEALED: 1 };
@@ -127,6 +141,8 @@ pub struct Grouping {
     /// The key and the slot of the buckets that came last.
     of: Option<(Vec<u8>, DateTime)>,
     group: Vec<Member>,
+    /// The windows of the group, and the last part of each.
+    parts: BTreeMap<i64, u64>,
     /// The last window of a bucket that cannot be merged: what follows up to there stays, too.
     blocked: Option<i64>,
     undated: Vec<Bson>,
@@ -138,6 +154,8 @@ struct Member {
     id: Bson,
     place: Place,
     last: Place,
+    /// Where its items came from.
+    origins: Origins,
     items: u64,
     /// Its size without items.
     bytes: usize,
@@ -186,6 +204,7 @@ impl Grouping {
             due,
             of: None,
             group: Vec::new(),
+            parts: BTreeMap::new(),
             blocked: None,
             undated: Vec::new(),
             ready: Vec::new(),
@@ -194,25 +213,22 @@ impl Grouping {
 
     /// Takes the next bucket, without its items. Returns the groups that are complete.
     pub fn take<T: Record>(&mut self, stored: &RawDocument) -> Vec<MergeGroup> {
-        // What cannot be read stays as it is; `verify` reports it.
+        // What cannot be read stays as it is; `verify` reports it. Nothing is known of a bucket without a key, or without a place.
         let Ok(key) = bucket::key_of::<T>(stored) else {
             return Vec::new();
         };
-        let Ok(head) = bucket::head(self.spec, stored) else {
+        let is_own = bucket::check_id(self.spec, stored, &prefix(self.spec, &key)).is_ok();
+        let Some(place) = bucket::place_alone(self.spec, stored).filter(|_| is_own) else {
             return Vec::new();
         };
-        if bucket::check_id(self.spec, stored, &prefix(self.spec, &key)).is_err() {
-            return Vec::new();
-        }
-        let key = key_elements::<T>(&key);
-        let (slot, _) = self.due.slot.span(head.fields.start);
-        let of = (key, slot);
+        let (slot, _) = self.due.slot.span(place.date(self.spec.id_unit()));
+        let of = (key_elements::<T>(&key), slot);
         if self.of.as_ref() != Some(&of) {
             self.close();
             self.of = Some(of);
         }
-        let extent = Extent::read(self.spec, stored, head.place);
-        let came = self.read(stored, head.place, extent);
+        let extent = Extent::read(self.spec, stored, place);
+        let came = self.read(stored, extent);
         self.put(came.unwrap_or(Came::Stays(extent)));
         std::mem::take(&mut self.ready)
     }
@@ -223,15 +239,17 @@ impl Grouping {
         std::mem::take(&mut self.ready)
     }
 
-    fn read(&self, stored: &RawDocument, place: Place, extent: Extent) -> Result<Came, Damage> {
+    fn read(&self, stored: &RawDocument, extent: Extent) -> Result<Came, Damage> {
         let spec = self.spec;
+        let head = bucket::head(spec, stored)?;
+        let origins = Origins::of(spec, stored, &head)?;
         let sealed = stored.get_document(SEALED).ok();
         let date = |name: &str| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
         let says = |name: &str| sealed.is_some_and(|sealed| !matches!(sealed.get(name), Ok(None)));
         let is_damaged = sealed.is_none() && was_sealed(stored);
         // Rows become a part as soon as they say since when they take no more records.
         let is_mergeable = date(LAST).is_some() || spec.form().in_parts() && !is_damaged;
-        let end = bucket::date_field(stored, spec.names().end)?;
+        let end = head.fields.end;
         if says(ARCHIVED) || !is_mergeable || end > self.due.until || !is_plain(spec, stored) {
             return Ok(Came::Stays(extent));
         }
@@ -250,8 +268,9 @@ impl Grouping {
             extent,
             Member {
                 id,
-                place,
+                place: head.place,
                 last: extent.last,
+                origins,
                 items: u64::try_from(count).unwrap_or(u64::MAX),
                 bytes: stored.as_bytes().len(),
                 is_header,
@@ -279,14 +298,26 @@ impl Grouping {
             last.is_some_and(|last| member.place < last || member.place.time == last.time);
         let others = self.group.first().map(|first| first.is_header);
         let is_other = others.is_some_and(|others| others != member.is_header);
-        if belongs && is_other {
-            self.passes(extent);
-            return;
-        }
         if !belongs && (is_other || self.has_enough_with(&member)) {
             self.close_group(false);
         }
+        let with_it = self.items().saturating_add(member.items);
+        let is_too_large = belongs && !member.is_header && with_it > MOST;
+        if (belongs && is_other) || is_too_large || !self.goes_on(member.place) {
+            self.passes(extent);
+            return;
+        }
+        for place in member.origins.places() {
+            let last = self.parts.entry(place.time).or_default();
+            *last = place.sequence.max(*last);
+        }
         self.group.push(member);
+    }
+
+    /// Whether the bucket at this place is the next one of its window.
+    fn goes_on(&self, place: Place) -> bool {
+        let last = self.parts.get(&place.time);
+        place.sequence == last.map_or(0, |last| last.saturating_add(1))
     }
 
     /// A bucket stays as it is. Merged ones never overlap.
@@ -326,6 +357,7 @@ impl Grouping {
             Some(first) if first.is_header => self.is_over(self.due.headers_until),
             _ => self.items() >= ENOUGH || (is_last && self.is_over(Some(self.due.until))),
         };
+        self.parts.clear();
         let group = std::mem::take(&mut self.group);
         if group.len() > 1 && is_due {
             let ids = group.into_iter().map(|member| member.id).collect();

@@ -27,6 +27,9 @@ use crate::{
     stats::{StoredStats, Total},
 };
 
+/// More bytes of items do not become one bucket: an edit unpacks them, and `unseal` makes rows of them, in a document of 16 MB.
+const MOST_UNPACKED: usize = 12 * 1024 * 1024;
+
 /// Statements that make one bucket of several. They are sent in the transaction that has read these buckets, and each bucket must
 /// be there: then no other writer has changed one of them, and every record is in one bucket at every moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +139,10 @@ fn of<T: Record>(
     };
     let headers = parts.iter().filter(|part| part.is_header()).count();
     let items = slices.iter().flat_map(|(_, slice)| &slice.items);
+    let sizes = items.clone().map(|item| item.as_bytes().len());
+    if sizes.sum::<usize>() > MOST_UNPACKED {
+        return Ok(None);
+    }
     let packed = match headers {
         0 => pack(items.map(|item| &**item)),
         all if all == parts.len() => Some(EXPIRED_ITEMS.to_vec()),
@@ -212,24 +219,15 @@ impl<'a> Part<'a> {
 
     /// Its items by their origins: its own, or those of the buckets that it was made of.
     fn slices(&self, spec: &BucketSpec) -> Result<Vec<Slice<'a>>, Damage> {
-        let origins = if let Some(origins) = Origins::read(spec, self.stored)? {
-            origins.all().to_vec()
-        } else {
-            let head = bucket::head(spec, self.stored)?;
-            vec![Origin {
-                start: head.fields.start,
-                end: head.fields.end,
-                part: head.place.sequence,
-                items: self.count,
-            }]
-        };
+        let head = bucket::head(spec, self.stored)?;
+        let origins = Origins::of(spec, self.stored, &head)?;
+        let origins = origins.all().iter().copied();
         if self.is_header() {
             let slice = |origin| Slice {
                 origin,
                 items: Vec::new(),
             };
-            let slices = origins.into_iter().map(slice);
-            return Ok(slices.collect());
+            return Ok(origins.map(slice).collect());
         }
         let mut items = Vec::with_capacity(usize::try_from(self.count).unwrap_or_default());
         match self.items {
@@ -242,7 +240,7 @@ impl<'a> Part<'a> {
         }
         let number = items.len();
         let mut items = items.into_iter();
-        let slices = origins.into_iter().map(|origin| Slice {
+        let slices = origins.map(|origin| Slice {
             origin,
             items: items
                 .by_ref()

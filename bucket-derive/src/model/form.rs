@@ -38,6 +38,9 @@ pub(crate) enum Form {
     },
 }
 
+/// The keys that say when a bucket closes: a model has one of them at most.
+const FORMS: [Symbol; 3] = [WINDOW, MAX_DURATION, NUMBERED];
+
 /// The size at which a window without a capacity closes its buckets: 256 KiB.
 const DEFAULT_MAX_BYTES: u32 = 262_144;
 
@@ -232,6 +235,7 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         let (Some(given), false) = (given, has) else {
             continue;
         };
+        let is_of_a_form = needs.iter().any(|key| FORMS.contains(key));
         let needs: Vec<String> = needs.iter().map(|key| format!("`{key}`")).collect();
         let needs = needs.join(" or ");
         let message = if key == LATE {
@@ -241,10 +245,13 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         } else {
             format!("`{key}` names a field that only buckets with {needs} have")
         };
-        cx.error(
-            given,
-            message,
-            format_args!("add `{example}`, or remove `{key}`"),
-        );
+        let help = match attrs.forms.first() {
+            // A second form would be the next error.
+            Some(form) if is_of_a_form => {
+                format!("write `{example}` instead of `{form}`, or remove `{key}`")
+            }
+            _ => format!("add `{example}`, or remove `{key}`"),
+        };
+        cx.error(given, message, help);
     }
 }

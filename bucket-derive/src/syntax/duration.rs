@@ -210,8 +210,11 @@ fn seconds(text: &str, span: Span) -> Result<u32, Problem> {
             );
         }
         let Some(factor) = factor(unit, span) else {
-            let meant = meant_unit(unit, span).unwrap_or("s");
             let message = format!("unknown unit `{unit}` in `{shown}`; {units}");
+            if unit.starts_with('y') && !span.has_years {
+                return problem(message, span.text);
+            }
+            let meant = meant_unit(unit, span).unwrap_or("s");
             return problem(message, format!("{number}{meant}"));
         };
         // Whatever does not fit is too long.
@@ -313,7 +316,7 @@ mod tests {
             ("100ms", "unknown unit `ms`", "100s"),
             ("1H", "unknown unit `H`", "1h"),
             ("5M", "unknown unit `M`", "5m"),
-            ("1y", "unknown unit `y`", "1s"),
+            ("1y", "unknown unit `y`", "366d"),
             ("1.5h", "is not a duration", "1h30m"),
             ("-1h", "is not a duration", "1h30m"),
             ("h", "is not a duration", "1h30m"),

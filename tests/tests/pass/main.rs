@@ -23,6 +23,7 @@ mod in_a_function_body;
 mod iot;
 mod key_types;
 mod macro_rules;
+mod merge;
 mod methods_in_scope;
 mod odd_names;
 mod odd_names_of_aggregates;

@@ -60,7 +60,7 @@ impl<T: Record> BucketId<T> {
     /// Times outside the range of a BSON date saturate.
     #[must_use]
     pub fn opened_at(&self) -> DateTime {
-        DateTime::from_millis(self.place.time.saturating_mul(T::SPEC.id_unit().millis()))
+        self.place.date(T::SPEC.id_unit())
     }
 
     /// The key that the id names.

@@ -38,6 +38,11 @@ impl Place {
         }
     }
 
+    /// The time that it names.
+    pub(crate) fn date(self, unit: TimeUnit) -> DateTime {
+        DateTime::from_millis(self.time.saturating_mul(unit.millis()))
+    }
+
     /// The position after `last` for a bucket whose first record has the position `self`.
     pub(crate) fn after(self, last: Self) -> Self {
         if self.time > last.time {

@@ -36,8 +36,15 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         cx.error(given, message, help);
     }
     let is_too_short = |merge: Window| {
+        if merge == window {
+            return !parts;
+        }
         let (merge, window) = (shortest(merge), longest(window));
-        merge < window || (merge == window && !parts)
+        if parts {
+            merge < window
+        } else {
+            merge <= window
+        }
     };
     if model.merge.is_some_and(is_too_short) {
         let is = if parts { "shorter" } else { "not longer" };

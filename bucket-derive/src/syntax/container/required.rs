@@ -21,8 +21,9 @@ pub(super) fn check(
     entries: &[Entry],
     record: &Ident,
 ) {
-    // A window closes its buckets without a capacity.
+    // A window closes its buckets without a capacity; its parts without a window are an error of their own.
     let capacity = given.window.given().or(given.capacity.given());
+    let capacity = capacity.or(given.parts.given());
     let required = [
         (given.collection.given(), COLLECTION),
         (given.items.given(), ITEMS),

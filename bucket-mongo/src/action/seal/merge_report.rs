@@ -22,8 +22,9 @@ pub struct MergeReport {
     pub bytes_before: u64,
     /// Their size after.
     pub bytes_after: u64,
-    /// The number of buckets that stay as they are although others are next to them: together they have more than 4 MB, or
-    /// one of them is damaged or lacks an aggregate ([`verify`](crate::Buckets::verify) says which).
+    /// The number of buckets that were put together and stay as they are: they have more than 4 MB, or 12 MB of records, or
+    /// one of them has damaged items or lacks an aggregate ([`verify`](crate::Buckets::verify) says which). Buckets that were not
+    /// put together are not counted: those that are damaged otherwise, and those after them in their window.
     pub stay: u64,
     /// The number of buckets that another writer changed meanwhile: another call takes them.
     pub changed: u64,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bucket_mongo::{
-    Bucketed, Buckets, RecordChange as Of, Which,
+    Bucketed, Buckets, RecordChange as Of, VerifyReport, Which,
     bson::{DateTime, Document, doc},
 };
 use bucket_tests::{Load, database};
@@ -63,6 +63,69 @@ async fn values(parts: &Buckets<Part>) -> Vec<i64> {
 async fn sound<T: Bucketed>(buckets: &Buckets<T>) {
     let report = buckets.verify().await.unwrap();
     assert!(report.is_clean(), "{report}");
+}
+
+/// The one in the middle of a window cannot be read, or is gone, or has no window.
+#[tokio::test]
+async fn a_damaged_part_stays_where_it_can_be_repaired() {
+    const HOUR: i64 = 3_600_000;
+    let damages: [(&str, Document); 3] = [
+        ("count", doc! { "count": "x" }),
+        ("start", doc! { "bucket_start": "x" }),
+        ("end", doc! { "bucket_end": date(START + 60 * HOUR) }),
+    ];
+    for (name, damage) in damages {
+        let database = database().await;
+        let parts = Part::buckets(&database);
+        parts.ensure().await.unwrap();
+        for value in (0..48).chain(0..48).chain(0..48) {
+            parts.insert(&Part::of(value)).await.unwrap();
+        }
+        let before = values(&parts).await;
+        let stored = documents(&parts).await;
+        // The third of six in the window of 02:00.
+        let start = date(START + 2 * HOUR);
+        let window = stored.iter().filter(|bucket| {
+            bucket
+                .get_datetime("bucket_start")
+                .is_ok_and(|of| *of == start)
+        });
+        let id = window.clone().nth(2).unwrap().get("_id").unwrap();
+        let collection = parts.collection::<Document>();
+        let damaged = collection.update_one(doc! { "_id": id }, doc! { "$set": damage });
+        damaged.await.unwrap();
+        let report = parts.verify().await.unwrap();
+        assert!(!report.is_clean());
+        let merged = parts.merge().settled(Duration::ZERO).await.unwrap();
+        // Three days of it have enough records for groups of their own; the others of that window stay.
+        assert_eq!(merged.buckets, 144 - 4, "{name}: {merged}");
+        let again = parts.verify().await.unwrap();
+        let harm = |report: &VerifyReport| {
+            let text = report.to_string();
+            let lines = text.lines().filter(|line| line.contains("harmful"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(harm(&again), harm(&report), "{name}");
+        if name != "end" {
+            parts.insert(&Part::of(5)).await.unwrap();
+            let repaired = parts.repair(&again).await.unwrap();
+            assert_eq!(
+                (repaired.mended, repaired.quarantined),
+                (1, 0),
+                "{name}: {repaired}"
+            );
+            sound(&parts).await;
+            let mut expected = before.clone();
+            expected.push(5);
+            expected.sort_unstable();
+            let mut found = values(&parts).await;
+            found.sort_unstable();
+            assert_eq!(found, expected, "{name}");
+            let merged = parts.merge().settled(Duration::ZERO).await.unwrap();
+            assert!(merged.buckets > 4, "{name}: {merged}");
+            sound(&parts).await;
+        }
+    }
 }
 
 #[tokio::test]
