@@ -92,8 +92,8 @@ async fn a_damaged_part_stays_where_it_can_be_repaired() {
         });
         let id = window.clone().nth(2).unwrap().get("_id").unwrap();
         let collection = parts.collection::<Document>();
-        let damaged = collection.update_one(doc! { "_id": id }, doc! { "$set": damage });
-        damaged.await.unwrap();
+        let change = collection.update_one(doc! { "_id": id }, doc! { "$set": damage });
+        change.await.unwrap();
         let report = parts.verify().await.unwrap();
         assert!(!report.is_clean());
         let merged = parts.merge().settled(Duration::ZERO).await.unwrap();
