@@ -589,6 +589,93 @@ fn a_merge_hides_nothing_that_verify_finds() {
     damaged_is_merged::<PARTS_MERGED>();
 }
 
+/// Records in some of ten windows of a slot, sealed.
+fn some_windows(windows: &[i64]) -> Vec<Drawn> {
+    windows
+        .iter()
+        .map(|window| Drawn::at(window * 1_000))
+        .collect()
+}
+
+#[test]
+fn what_is_inside_of_a_merged_bucket_with_a_damaged_start_stays() {
+    type Damage = fn(&mut Document);
+    let damages: [Damage; 4] = [
+        |document| {
+            document.remove("bucket_start");
+        },
+        |document| {
+            document.insert("bucket_start", "x");
+        },
+        |document| moved(document, "bucket_start", -1_000),
+        |document| moved(document, "bucket_start", -9_000),
+    ];
+    for (at, damage) in damages.into_iter().enumerate() {
+        let mut collection = stored::<WINDOW_MERGED>(&[some_windows(&[0, 2])], NOW);
+        sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+        assert_eq!(merged::<WINDOW_MERGED>(&collection, &[true], NOW), 2);
+        let start = collection.documents()[0]
+            .get_datetime("bucket_start")
+            .copied();
+        let start = start.unwrap();
+        store_more::<WINDOW_MERGED>(&mut collection, &some_windows(&[1]), 100, NOW);
+        store_more::<WINDOW_MERGED>(&mut collection, &some_windows(&[2]), 200, NOW);
+        sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+        collection.damage(|documents| damage(&mut documents[0]));
+        let before = collection.documents().len();
+        assert_eq!(
+            merged::<WINDOW_MERGED>(&collection, &[true], NOW),
+            0,
+            "damage {at}"
+        );
+        assert_eq!(collection.documents().len(), before);
+        // Repaired, all become one.
+        collection.damage(|documents| {
+            documents[0].insert("bucket_start", start);
+        });
+        merged::<WINDOW_MERGED>(&collection, &[true], NOW);
+        assert_eq!(kinds::<WINDOW_MERGED>(&collection), [""; 0]);
+    }
+}
+
+#[test]
+fn buckets_before_a_large_one_become_one_once_their_slot_is_over() {
+    let spec = Sample::<WINDOW_MERGED>::SPEC;
+    let collection = stored::<WINDOW_MERGED>(&[some_windows(&[0, 1, 2])], NOW);
+    sealed::<WINDOW_MERGED>(&collection, &[true], NOW);
+    let mut documents = collection.documents();
+    documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+    let numbers = |count: i32, until: DateTime| {
+        let mut grouping = Grouping::new(spec, MergeDue::after(spec, 0, until).unwrap());
+        let mut groups = Vec::new();
+        for (at, document) in documents.iter().enumerate() {
+            let mut document = document.clone();
+            document.insert("count", if at == 2 { count } else { 1 });
+            groups.extend(grouping.take::<Sample<WINDOW_MERGED>>(&raw(&document)));
+        }
+        groups.extend(grouping.end());
+        groups.iter().map(MergeGroup::buckets).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(1, NOW), [3]);
+    assert_eq!(numbers(5_000, NOW), [2]);
+}
+
+#[test]
+fn verify_finds_origins_without_the_first_buckets_of_their_window() {
+    let calls = [some_windows(&[0]), some_windows(&[0]), some_windows(&[1])];
+    let mut collection = stored::<PARTS_MERGED>(&calls, NOW);
+    assert_eq!(merged::<PARTS_MERGED>(&collection, &[true], NOW), 3);
+    assert_eq!(kinds::<PARTS_MERGED>(&collection), [""; 0]);
+    collection.damage(|documents| {
+        let merged = documents[0].get_binary_generic_mut("_merged").unwrap();
+        // The part of the last one: the others begin with their version, the first one's span and its part.
+        let at = merged.len() - 2;
+        assert_eq!(merged[at], 0);
+        merged[at] = 1;
+    });
+    assert_eq!(kinds::<PARTS_MERGED>(&collection), ["Field"]);
+}
+
 #[test]
 fn a_window_of_very_many_records_is_merged_up_to_a_limit() {
     let spec = Sample::<PARTS_MERGED>::SPEC;

@@ -251,6 +251,16 @@ impl Origins {
         (place.time == window).then_some(*place)
     }
 
+    /// Whether they have all buckets of each of their windows, from the first one to the last that was merged.
+    pub(crate) fn have_all_parts(&self) -> bool {
+        let mut before: Option<Place> = None;
+        self.places().all(|place| {
+            let before = before.replace(place);
+            let last = before.filter(|before| before.time == place.time);
+            place.sequence == last.map_or(0, |last| last.sequence.saturating_add(1))
+        })
+    }
+
     /// Whether a bucket at this place is among them.
     pub(crate) fn has(&self, place: Place) -> bool {
         self.last_of(place.time).is_some_and(|last| place <= last)

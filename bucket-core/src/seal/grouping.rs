@@ -90,7 +90,8 @@ pub fn buckets_to_merge(
     due: &MergeDue,
 ) -> ScanPlan {
     // Also those that are not due yet: the buckets after them in their window stay as well.
-    let condition = doc! { spec.names().start: { "$lt": due.until } };
+    // And those with a start that cannot be read: a merged one keeps what is inside of it from others.
+    let condition = doc! { spec.names().start: { "$not": { "$gte": due.until } } };
     ScanPlan {
         projection: doc! { spec.items(): 0 },
         ..super::scan::in_places(spec, key, due.range(range), &condition)
@@ -180,13 +181,18 @@ struct Extent {
 
 impl Extent {
     fn read(spec: &BucketSpec, stored: &RawDocument, place: Place) -> Self {
+        let start = || place.date(spec.id_unit());
         let last = match Origins::read(spec, stored) {
-            Ok(origins) => origins.map(|origins| origins.last()),
-            // It may be anywhere.
-            Err(_) => Some(Place {
-                time: i64::MAX,
-                ..place
-            }),
+            Ok(Some(origins)) if origins.places().next() == Some(place) => Some(origins.last()),
+            Ok(None) => None,
+            // Its start is damaged, or does not fit its id. It may be anywhere if the rest is, too.
+            _ => Some(Origins::with_start(spec, stored, start()).map_or(
+                Place {
+                    time: i64::MAX,
+                    ..place
+                },
+                |origins| origins.last(),
+            )),
         };
         Self {
             last: last.unwrap_or(place),
@@ -299,7 +305,7 @@ impl Grouping {
         let others = self.group.first().map(|first| first.is_header);
         let is_other = others.is_some_and(|others| others != member.is_header);
         if !belongs && (is_other || self.has_enough_with(&member)) {
-            self.close_group(false);
+            self.close_group();
         }
         let with_it = self.items().saturating_add(member.items);
         let is_too_large = belongs && !member.is_header && with_it > MOST;
@@ -323,7 +329,7 @@ impl Grouping {
     /// A bucket stays as it is. Merged ones never overlap.
     fn passes(&mut self, extent: Extent) {
         if extent.is_merged {
-            self.close_group(false);
+            self.close_group();
         }
         self.blocked = self.blocked.max(Some(extent.last.time));
     }
@@ -345,17 +351,17 @@ impl Grouping {
 
     /// No more buckets of the slot will come.
     fn close(&mut self) {
-        self.close_group(true);
+        self.close_group();
         self.blocked = None;
         let ids = std::mem::take(&mut self.undated);
         self.emit(ids, true);
     }
 
     /// While its slot lasts, a group waits for more records, and headers for the last ones.
-    fn close_group(&mut self, is_last: bool) {
+    fn close_group(&mut self) {
         let is_due = match self.group.first() {
             Some(first) if first.is_header => self.is_over(self.due.headers_until),
-            _ => self.items() >= ENOUGH || (is_last && self.is_over(Some(self.due.until))),
+            _ => self.items() >= ENOUGH || self.is_over(Some(self.due.until)),
         };
         self.parts.clear();
         let group = std::mem::take(&mut self.group);
@@ -395,7 +401,17 @@ fn is_plain(spec: &BucketSpec, stored: &RawDocument) -> bool {
     elements(stored).all(|element| {
         element.is_ok_and(|element| {
             let is = |path: &str| path.split('.').next() == Some(element.name);
-            [ID, SEALED, MERGED, EDITS, names.count, spec.items()].contains(&element.name)
+            // A model from before may have counted bytes.
+            [
+                ID,
+                SEALED,
+                MERGED,
+                EDITS,
+                names.count,
+                names.bytes,
+                spec.items(),
+            ]
+            .contains(&element.name)
                 || spec.keys().iter().any(|key| is(key.path))
                 || spec.own_fields().any(|own| is(own.name(names)))
                 || spec.aggregates().iter().any(|aggregate| is(aggregate.path))

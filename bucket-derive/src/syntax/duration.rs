@@ -50,6 +50,12 @@ const BUCKET: Span = Span {
     has_years: false,
 };
 
+/// The span within which buckets become one: longer than a window.
+const MERGED: Span = Span {
+    usual: "week",
+    ..BUCKET
+};
+
 /// The age of records: at most what the server accepts, 2^31 - 1 seconds (68 years).
 const KEPT: Span = Span {
     longest: 2_147_483_647,
@@ -74,23 +80,23 @@ struct Problem {
 
 /// The value of `window = "1h"`.
 pub(crate) fn window(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
-    span(cx, entry, WINDOW)
+    span(cx, entry, WINDOW, BUCKET)
 }
 
 /// The value of `merge = "week"`.
 pub(crate) fn merge(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
-    span(cx, entry, MERGE)
+    span(cx, entry, MERGE, MERGED)
 }
 
-fn span(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> Option<Window> {
-    read(cx, entry, symbol, BUCKET, |text| {
+fn span(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol, span: Span) -> Option<Window> {
+    read(cx, entry, symbol, span, |text| {
         if let Some((_, window)) = CALENDAR.iter().find(|(name, _)| *name == text) {
             return Ok(*window);
         }
         if !text.is_empty() && text.chars().all(char::is_alphabetic) {
-            return Err(unknown_window(text));
+            return Err(unknown_window(text, span));
         }
-        seconds(text, BUCKET).map(Window::Seconds)
+        seconds(text, span).map(Window::Seconds)
     })
 }
 
@@ -154,7 +160,9 @@ fn read<T>(
     parse: impl FnOnce(&str) -> Result<T, Problem>,
 ) -> Option<T> {
     let example = match value::literal(entry) {
-        Some(Lit::Int(number)) if number.suffix().is_empty() => format!("{number}s"),
+        Some(Lit::Int(number)) if number.suffix().is_empty() && symbol != MERGE => {
+            format!("{number}s")
+        }
         _ => span.usual.to_owned(),
     };
     let given = value::string(cx, entry, &format!("{symbol} = \"{example}\""))?;
@@ -174,11 +182,11 @@ fn problem<T>(message: String, instead: impl Into<String>) -> Result<T, Problem>
     })
 }
 
-fn unknown_window(text: &str) -> Problem {
+fn unknown_window(text: &str, span: Span) -> Problem {
     let meant = did_you_mean(text, CALENDAR.map(|(name, _)| name));
     let valid = "a window is a duration such as `1h`, or one of `day`, `week` and `month`";
     let instead = meant.map_or_else(
-        || format!("1{}", meant_unit(text, BUCKET).unwrap_or("h")),
+        || meant_unit(text, span).map_or_else(|| span.usual.to_owned(), |unit| format!("1{unit}")),
         str::to_owned,
     );
     Problem {

@@ -379,11 +379,13 @@ impl<'a, T: Record> Packing<'a, T> {
         let report = &mut self.report;
         report.buckets += made;
         report.changed += number - made;
-        for statement in statements {
-            // Which of them came too late is not known, only how many.
-            report.records += statement.records;
-            report.bytes_before += statement.before;
-            report.bytes_after += statement.after;
+        if made > 0 {
+            for statement in statements {
+                // Which of them came too late is not known, only how many.
+                report.records += statement.records;
+                report.bytes_before += statement.before;
+                report.bytes_after += statement.after;
+            }
         }
         // A single one is more likely an edit.
         made == 0 && number > 1

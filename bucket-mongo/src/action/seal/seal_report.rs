@@ -18,7 +18,7 @@ use bucket_core::DamagedBucket;
 pub struct SealReport {
     /// The number of buckets that were sealed, got their rows back, or lost their records because these have expired.
     pub buckets: u64,
-    /// The number of their records and of those of `changed` buckets, with the marks of removed ones.
+    /// The number of their records, with the marks of removed ones; some of `changed` buckets may be among them.
     pub records: u64,
     /// The size of the items of the same buckets before, in bytes of BSON: the server compresses them further.
     pub bytes_before: u64,
@@ -97,9 +97,11 @@ impl fmt::Display for SealReport {
             Done::Unsealed => "unsealed",
             Done::Expired => "removed the records of",
         };
+        // Of buckets that were sent together, it is known only how many were changed before.
+        let up_to = if self.changed > 0 { "up to " } else { "" };
         write!(
             f,
-            "{done} {buckets} buckets with {records} records: from {bytes_before} bytes to {bytes_after}"
+            "{done} {buckets} buckets with {up_to}{records} records: from {bytes_before} bytes to {bytes_after}"
         )?;
         let rest = [
             (self.stay, "stay as they are"),
