@@ -600,7 +600,10 @@ fn some_windows(windows: &[i64]) -> Vec<Drawn> {
 #[test]
 fn what_is_inside_of_a_merged_bucket_with_a_damaged_start_stays() {
     type Damage = fn(&mut Document);
-    let damages: [Damage; 4] = [
+    let damages: [Damage; 5] = [
+        |document| {
+            document.insert("bucket_start", DateTime::MAX);
+        },
         |document| {
             document.remove("bucket_start");
         },
@@ -658,22 +661,6 @@ fn buckets_before_a_large_one_become_one_once_their_slot_is_over() {
     };
     assert_eq!(numbers(1, NOW), [3]);
     assert_eq!(numbers(5_000, NOW), [2]);
-}
-
-#[test]
-fn verify_finds_origins_without_the_first_buckets_of_their_window() {
-    let calls = [some_windows(&[0]), some_windows(&[0]), some_windows(&[1])];
-    let mut collection = stored::<PARTS_MERGED>(&calls, NOW);
-    assert_eq!(merged::<PARTS_MERGED>(&collection, &[true], NOW), 3);
-    assert_eq!(kinds::<PARTS_MERGED>(&collection), [""; 0]);
-    collection.damage(|documents| {
-        let merged = documents[0].get_binary_generic_mut("_merged").unwrap();
-        // The part of the last one: the others begin with their version, the first one's span and its part.
-        let at = merged.len() - 2;
-        assert_eq!(merged[at], 0);
-        merged[at] = 1;
-    });
-    assert_eq!(kinds::<PARTS_MERGED>(&collection), ["Field"]);
 }
 
 #[test]

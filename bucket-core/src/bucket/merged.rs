@@ -126,7 +126,10 @@ impl Origins {
             Self::new(spec.id_unit(), vec![own])
         };
         let fits = |origins: &Self| {
-            origins.places().next() == Some(head.place) && origins.spans(fields.start, fields.end)
+            let mut all = origins.all.iter();
+            let are_windows = all.all(|origin| is_window(origin.start, origin.end));
+            let is_first = origins.places().next() == Some(head.place);
+            are_windows && is_first && origins.spans(fields.start, fields.end)
         };
         let wrong = || {
             wrong_field(
@@ -137,14 +140,14 @@ impl Origins {
         origins.filter(fits).ok_or_else(wrong)
     }
 
-    /// `None` if they are not in the order of their places, if one of them has no window, or if there are none.
+    /// `None` if they are not in the order of their places, or none.
     pub(crate) fn new(unit: TimeUnit, all: Vec<Origin>) -> Option<Self> {
         let mut places: Vec<(Place, u32)> = Vec::with_capacity(all.len());
         let mut items: u32 = 0;
         for origin in &all {
             let place = origin.place(unit);
             let is_after = places.last().is_none_or(|(last, _)| *last < place);
-            if !is_after || !is_window(origin.start, origin.end) {
+            if !is_after || origin.end <= origin.start {
                 return None;
             }
             places.push((place, items));
@@ -249,16 +252,6 @@ impl Origins {
             .partition_point(|(place, _)| place.time <= window);
         let (place, _) = self.places.get(after.checked_sub(1)?)?;
         (place.time == window).then_some(*place)
-    }
-
-    /// Whether they have all buckets of each of their windows, from the first one to the last that was merged.
-    pub(crate) fn have_all_parts(&self) -> bool {
-        let mut before: Option<Place> = None;
-        self.places().all(|place| {
-            let before = before.replace(place);
-            let last = before.filter(|before| before.time == place.time);
-            place.sequence == last.map_or(0, |last| last.sequence.saturating_add(1))
-        })
     }
 
     /// Whether a bucket at this place is among them.

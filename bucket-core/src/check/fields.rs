@@ -7,7 +7,7 @@ use crate::{
     bucket::{
         BucketFields, check_id, field,
         id::{Place, parse_place},
-        merged::{MERGED, Origins},
+        merged::Origins,
         sealed::was_sealed,
         stored_count, stored_place, wrong_field,
     },
@@ -166,10 +166,6 @@ impl Own {
         };
         if spec.form().span() == Span::Window && are_readable && !is_right {
             problems.push(Problem::Window { start, end });
-        }
-        let are_own = self.origins.as_ref().is_none_or(Origins::have_all_parts);
-        if !are_own {
-            problems.push(problem(wrong_field(MERGED, "the origins of its items")));
         }
     }
 

@@ -41,7 +41,7 @@ const MOST: u64 = MAX_COUNT as u64;
 
 /// The most buckets of the first read of a group, and of further ones: whoever reads a group that turns out to be too large has not
 /// read all of it.
-const READ_FIRST: usize = 128;
+const READ_FIRST: usize = 256;
 const READ_TOGETHER: usize = 512;
 
 /// Headers are merged in groups of this size; what these become is merged by the next call.
@@ -90,8 +90,11 @@ pub fn buckets_to_merge(
     due: &MergeDue,
 ) -> ScanPlan {
     // Also those that are not due yet: the buckets after them in their window stay as well.
-    // And those with a start that cannot be read: a merged one keeps what is inside of it from others.
-    let condition = doc! { spec.names().start: { "$not": { "$gte": due.until } } };
+    // And merged ones whose start is damaged: each keeps what is inside of it from others.
+    let condition = doc! { "$or": [
+        { spec.names().start: { "$lt": due.until } },
+        { MERGED: { "$exists": true } },
+    ] };
     ScanPlan {
         projection: doc! { spec.items(): 0 },
         ..super::scan::in_places(spec, key, due.range(range), &condition)
@@ -142,6 +145,9 @@ pub struct Grouping {
     /// The key and the slot of the buckets that came last.
     of: Option<(Vec<u8>, DateTime)>,
     group: Vec<Member>,
+    /// The number of the items of the group, and where its last record was stored.
+    items: u64,
+    last: Option<Place>,
     /// The windows of the group, and the last part of each.
     parts: BTreeMap<i64, u64>,
     /// The last window of a bucket that cannot be merged: what follows up to there stays, too.
@@ -210,6 +216,8 @@ impl Grouping {
             due,
             of: None,
             group: Vec::new(),
+            items: 0,
+            last: None,
             parts: BTreeMap::new(),
             blocked: None,
             undated: Vec::new(),
@@ -298,16 +306,15 @@ impl Grouping {
                 return;
             }
         };
-        let last = self.group.iter().map(|member| member.last).max();
         // A bucket inside of a merged one, or in its last window, can be merged with that one only.
-        let belongs =
-            last.is_some_and(|last| member.place < last || member.place.time == last.time);
+        let is_within = |last: Place| member.place < last || member.place.time == last.time;
+        let belongs = self.last.is_some_and(is_within);
         let others = self.group.first().map(|first| first.is_header);
         let is_other = others.is_some_and(|others| others != member.is_header);
         if !belongs && (is_other || self.has_enough_with(&member)) {
             self.close_group();
         }
-        let with_it = self.items().saturating_add(member.items);
+        let with_it = self.items.saturating_add(member.items);
         let is_too_large = belongs && !member.is_header && with_it > MOST;
         if (belongs && is_other) || is_too_large || !self.goes_on(member.place) {
             self.passes(extent);
@@ -317,6 +324,8 @@ impl Grouping {
             let last = self.parts.entry(place.time).or_default();
             *last = place.sequence.max(*last);
         }
+        self.items = self.items.saturating_add(member.items);
+        self.last = self.last.max(Some(member.last));
         self.group.push(member);
     }
 
@@ -340,13 +349,7 @@ impl Grouping {
             let bytes = self.group.iter().map(|member| member.bytes);
             return bytes.sum::<usize>() >= ENOUGH_BYTES;
         }
-        let items = self.items();
-        items >= ENOUGH || items.saturating_add(next.items) >= 2 * ENOUGH
-    }
-
-    fn items(&self) -> u64 {
-        let items = self.group.iter().map(|member| member.items);
-        items.fold(0, u64::saturating_add)
+        self.items >= ENOUGH || self.items.saturating_add(next.items) >= 2 * ENOUGH
     }
 
     /// No more buckets of the slot will come.
@@ -361,9 +364,11 @@ impl Grouping {
     fn close_group(&mut self) {
         let is_due = match self.group.first() {
             Some(first) if first.is_header => self.is_over(self.due.headers_until),
-            _ => self.items() >= ENOUGH || self.is_over(Some(self.due.until)),
+            _ => self.items >= ENOUGH || self.is_over(Some(self.due.until)),
         };
         self.parts.clear();
+        self.items = 0;
+        self.last = None;
         let group = std::mem::take(&mut self.group);
         if group.len() > 1 && is_due {
             let ids = group.into_iter().map(|member| member.id).collect();

@@ -212,11 +212,6 @@ impl<'a> Part<'a> {
         }))
     }
 
-    /// Whether it has a size, of whatever type.
-    fn has_bytes(&self, spec: &BucketSpec) -> bool {
-        !matches!(self.stored.get(spec.names().bytes), Ok(None))
-    }
-
     /// Whether its records have expired, and only its statistics are left.
     fn is_header(&self) -> bool {
         matches!(self.items, Items::Packed(packed) if packed == EXPIRED_ITEMS)
@@ -302,7 +297,7 @@ impl Merged<'_> {
             let bytes = fields.as_bytes();
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
             writer.end(set);
-            if first.has_bytes(spec) && self.bytes().is_none() {
+            if spec.max_bytes().is_some() && self.bytes().is_none() {
                 let unset = writer.begin_document("$unset");
                 writer.string(spec.names().bytes, "");
                 writer.end(unset);

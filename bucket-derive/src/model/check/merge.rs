@@ -16,9 +16,11 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
             "`{MERGE}` makes one of several sealed buckets, and those of this model stay rows"
         );
         // Buckets are sealed before they are removed.
-        let is_short = model.expire_after.is_some_and(|after| after <= 7 * 86_400);
-        let after = if is_short { "1h" } else { "7d" };
-        let help = format!("add `{SEAL_AFTER} = \"{after}\"`, or remove `{MERGE}`");
+        let help = match model.expire_after {
+            Some(..=3_600) => format!("remove `{MERGE}`"),
+            Some(..=604_800) => format!("add `{SEAL_AFTER} = \"1h\"`, or remove `{MERGE}`"),
+            _ => format!("add `{SEAL_AFTER} = \"7d\"`, or remove `{MERGE}`"),
+        };
         cx.error(given, message, help);
     }
     let Form::Window { window, parts, .. } = model.form else {

@@ -22,9 +22,9 @@ pub struct MergeReport {
     pub bytes_before: u64,
     /// Their size after.
     pub bytes_after: u64,
-    /// The number of buckets that were put together and stay as they are: they have more than 4 MB, or 12 MB of records, or
+    /// The number of buckets that were chosen for a merge and stay as they are: they have more than 4 MB, or 12 MB of records, or
     /// one of them has damaged items or lacks an aggregate ([`verify`](crate::Buckets::verify) says which). Buckets that were not
-    /// put together are not counted: those that are damaged otherwise, and those after them in their window.
+    /// chosen are not counted: those that are damaged otherwise, and those after them in their window.
     pub stay: u64,
     /// The number of buckets that another writer changed meanwhile: another call takes them.
     pub changed: u64,
