@@ -406,17 +406,7 @@ fn is_plain(spec: &BucketSpec, stored: &RawDocument) -> bool {
     elements(stored).all(|element| {
         element.is_ok_and(|element| {
             let is = |path: &str| path.split('.').next() == Some(element.name);
-            // A model from before may have counted bytes.
-            [
-                ID,
-                SEALED,
-                MERGED,
-                EDITS,
-                names.count,
-                names.bytes,
-                spec.items(),
-            ]
-            .contains(&element.name)
+            [ID, SEALED, MERGED, EDITS, names.count, spec.items()].contains(&element.name)
                 || spec.keys().iter().any(|key| is(key.path))
                 || spec.own_fields().any(|own| is(own.name(names)))
                 || spec.aggregates().iter().any(|aggregate| is(aggregate.path))

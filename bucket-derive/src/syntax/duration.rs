@@ -52,7 +52,7 @@ const BUCKET: Span = Span {
 
 /// The span within which buckets become one: longer than a window.
 const MERGED: Span = Span {
-    usual: "week",
+    usual: "month",
     ..BUCKET
 };
 

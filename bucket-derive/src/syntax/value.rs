@@ -142,6 +142,7 @@ pub(crate) fn reserved(name: &str) -> Option<&'static str> {
         "_id" => Some("`_id` is the id of the bucket"),
         "_edits" => Some("`_edits` counts the edits of the bucket"),
         "_sealed" => Some("`_sealed` says that the bucket is sealed"),
+        "_merged" => Some("`_merged` says which buckets a merged one was made of"),
         "_bucket" => Some("`_bucket` names the bucket in its copy of an archive"),
         _ => None,
     }

@@ -28,7 +28,12 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
             let message = format!(
                 "`{MERGE}` makes one bucket of several windows, and the buckets of this model have none"
             );
-            let help = format!("add `{WINDOW} = \"1h\"`, or remove `{MERGE}`");
+            let help = match attrs.forms.first() {
+                Some(form) => {
+                    format!("write `{WINDOW} = \"1h\"` instead of `{form}`, or remove `{MERGE}`")
+                }
+                None => format!("add `{WINDOW} = \"1h\"`, or remove `{MERGE}`"),
+            };
             cx.error(given, message, help);
         }
         return;
