@@ -65,7 +65,7 @@ async fn sound<T: Bucketed>(buckets: &Buckets<T>) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// The one in the middle of a window cannot be read, or is gone, or has no window.
+/// The one in the middle of a window cannot be read, or ends in another window.
 #[tokio::test]
 async fn a_damaged_part_stays_where_it_can_be_repaired() {
     const HOUR: i64 = 3_600_000;
@@ -97,7 +97,7 @@ async fn a_damaged_part_stays_where_it_can_be_repaired() {
         let report = parts.verify().await.unwrap();
         assert!(!report.is_clean());
         let merged = parts.merge().settled(Duration::ZERO).await.unwrap();
-        // Three days of it have enough records for groups of their own; the others of that window stay.
+        // It stays, and the three after it in its window.
         assert_eq!(merged.buckets, 144 - 4, "{name}: {merged}");
         let again = parts.verify().await.unwrap();
         let harm = |report: &VerifyReport| {
