@@ -53,6 +53,8 @@ pub(in crate::action) struct Editing<'a, T: Record> {
     context: Context,
     /// A removal has removed something.
     has_removed: bool,
+    /// A read ends with the bucket that makes it larger than this, in bytes.
+    most_bytes: usize,
 }
 
 /// The outcome of a statement.
@@ -97,6 +99,7 @@ impl<'a, T: Record> Editing<'a, T> {
             begun,
             context,
             has_removed: false,
+            most_bytes: usize::MAX,
         })
     }
 
@@ -104,6 +107,13 @@ impl<'a, T: Record> Editing<'a, T> {
     pub(in crate::action) fn until(mut self, deadline: Instant) -> Self {
         self.settings.deadline = Some(deadline.saturating_duration_since(self.begun));
         self.deadline = deadline;
+        self
+    }
+
+    /// The same, with reads that end with the bucket that makes them larger than this, in bytes.
+    #[cfg(feature = "seal")]
+    pub(in crate::action) const fn at_most(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
         self
     }
 
@@ -323,7 +333,7 @@ impl<'a, T: Record> Editing<'a, T> {
 
     async fn read_once(&mut self, plan: FindPlan) -> Result<Vec<RawDocumentBuf>> {
         let (store, context) = (self.buckets.store(), self.context.clone());
-        let other = self.collection;
+        let (other, most_bytes) = (self.collection, self.most_bytes);
         let mut options = self.options().await?;
         if options.session.is_none() {
             options.terms.concern = Some(ReadConcern::local());
@@ -345,9 +355,13 @@ impl<'a, T: Record> Editing<'a, T> {
         let mut rows = Rows::open(&collection, vec![plan], 0, options)
             .await
             .map_err(failed)?;
-        let mut found = Vec::new();
+        let (mut found, mut bytes) = (Vec::new(), 0);
         while let Some(stored) = rows.next(&|_| 0).await.map_err(failed)? {
+            bytes += stored.as_bytes().len();
             found.push(stored.to_owned());
+            if bytes > most_bytes {
+                break;
+            }
         }
         Ok(found)
     }

@@ -235,7 +235,10 @@ impl<'a, T: Record> Groups<'a, T> {
     fn editing(&self) -> Result<Editing<'a, T>> {
         let (buckets, context) = (self.asked.buckets, self.context.clone());
         let editing = Editing::new(buckets, None, &self.asked.settings, context)?;
-        Ok(editing.until(self.patience()))
+        // A group that has more is not merged.
+        Ok(editing
+            .until(self.patience())
+            .at_most(MergeGroup::MOST_BYTES))
     }
 
     pub(super) fn invalid(&self, message: &str) -> Error {
