@@ -246,6 +246,10 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
             format!("`{key}` names a field that only buckets with {needs} have")
         };
         let help = match attrs.forms.first() {
+            // Without its window, the next error would be that of the parts.
+            Some(_) if key == LATE && attrs.parts.given().is_some() => {
+                format!("remove `{key}`: a window takes late records as any others")
+            }
             // A second form would be the next error.
             Some(form) if is_of_a_form => {
                 format!("write `{example}` instead of `{form}`, or remove `{key}`")

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     diagnostics::{Diagnostics, list},
-    symbol::{BUCKET, CAPACITY, COLLECTION, CONTAINER_KEYS, ITEMS},
+    symbol::{BUCKET, CAPACITY, COLLECTION, CONTAINER_KEYS, ITEMS, WINDOW},
     syntax::entry::{self, Entry},
 };
 
@@ -21,9 +21,10 @@ pub(super) fn check(
     entries: &[Entry],
     record: &Ident,
 ) {
-    // A window closes its buckets without a capacity; its parts without a window are an error of their own.
+    // A window closes its buckets without a capacity; what needs a window and has none is an error of its own.
     let capacity = given.window.given().or(given.capacity.given());
     let capacity = capacity.or(given.parts.given());
+    let capacity = capacity.or(given.merge.given().filter(|_| needs_window(given)));
     let required = [
         (given.collection.given(), COLLECTION),
         (given.items.given(), ITEMS),
@@ -51,15 +52,30 @@ pub(super) fn check(
     cx.error(attr, message, completed(given, entries));
 }
 
+/// Whether a capacity would not be enough of a form for what else is given.
+fn needs_window(given: &ContainerAttrs) -> bool {
+    let forms = [
+        given.window.given(),
+        given.max_duration.given(),
+        given.numbered.given(),
+    ];
+    let needs = given.parts.given().or(given.merge.given());
+    needs.is_some() && forms.iter().all(Option::is_none)
+}
+
 /// The attribute with what is missing.
 fn completed(given: &ContainerAttrs, entries: &[Entry]) -> String {
+    let needs_window = needs_window(given);
     let keys = CONTAINER_KEYS.iter().filter_map(|symbol| {
         let entry = entries.iter().find(|entry| entry.is(*symbol));
         match (entry.map(Entry::printed), *symbol) {
             (Some(given), _) => Some(given),
             (None, COLLECTION) => Some("collection = \"trades\"".to_owned()),
             (None, ITEMS) => Some("items = \"history\"".to_owned()),
-            (None, CAPACITY) if given.window.given().is_none() => Some("capacity = 10".to_owned()),
+            (None, WINDOW) if needs_window => Some("window = \"1h\"".to_owned()),
+            (None, CAPACITY) if given.window.given().is_none() && !needs_window => {
+                Some("capacity = 10".to_owned())
+            }
             (None, _) => None,
         }
     });
