@@ -1,4 +1,4 @@
-//! Sealed buckets of windows that become one: every read gives what it gave before.
+//! Sealed buckets that become one: every read gives what it gave before.
 #![cfg(feature = "seal")]
 #![allow(
     clippy::unwrap_used,
@@ -22,9 +22,10 @@ use bucket_core::{
     CursorToken, Record, TimeRange,
     check::Checker,
     read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
+    repair::{Remedy, remedy},
     seal::{
-        Due, Grouping, MergeDue, MergeGroup, Sealing, command, expire, has_expired, merge_commands,
-        seal,
+        Due, Grouping, MergeDue, MergeGroup, Sealing, buckets_to_merge, command, expire,
+        has_expired, merge_commands, seal,
     },
     write::{Batch, Source},
 };
@@ -34,8 +35,8 @@ use self::{
     collection::{Collection, is_ok},
     drawn::{Drawn, drawn},
     sample::{
-        EXPIRE_AFTER, PARTS_MERGED, Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_KEPT_MERGED,
-        WINDOW_MERGED, at,
+        EXPIRE_AFTER, HYBRID_KEPT_MERGED, HYBRID_MERGED, HYBRID_SECONDS_MERGED, PARTS_MERGED,
+        Sample, SampleKey, WINDOW_BYTES_MERGED, WINDOW_KEPT_MERGED, WINDOW_MERGED, at,
     },
     writer::store,
 };
@@ -107,7 +108,9 @@ fn expired<const F: usize>(collection: &Collection, mask: &[bool], now: DateTime
         let sealed = document.get_document("_sealed");
         let is_header = sealed.is_ok_and(|sealed| sealed.contains_key("expired"));
         let stored = raw(document);
-        let is_due = !is_header && has_expired(Sample::<F>::SPEC, &stored, now);
+        // The scan leaves out those that take records.
+        let is_open = matches!(document.get_bool("is_closed"), Ok(false));
+        let is_due = !is_header && !is_open && has_expired(Sample::<F>::SPEC, &stored, now);
         is_due.then(|| expire::<Sample<F>>(&stored, |_| None, now).unwrap())
     });
 }
@@ -445,6 +448,18 @@ proptest! {
         check::<PARTS_MERGED>(records, &masks, &ranges, most, NOW)?;
         check::<WINDOW_MERGED>(records, &masks, &ranges, most, EARLIER)?;
     }
+
+    #[test]
+    fn reads_of_hybrid_buckets_give_the_same_before_and_after_a_merge(
+        plans in plans(), late in prop::collection::vec(drawn(), 1..12), masks in masks(), ranges in ranges(),
+        most in 1..9_usize,
+    ) {
+        let records = (&*plans, &*late);
+        check::<HYBRID_MERGED>(records, &masks, &ranges, most, NOW)?;
+        check::<HYBRID_SECONDS_MERGED>(records, &masks, &ranges, most, NOW)?;
+        check::<HYBRID_MERGED>(records, &masks, &ranges, most, EARLIER)?;
+        check::<HYBRID_SECONDS_MERGED>(records, &masks, &ranges, most, EARLIER)?;
+    }
 }
 
 /// A time after the limit of records: those are left that are younger.
@@ -500,6 +515,257 @@ proptest! {
         slots.sort();
         slots.dedup();
         prop_assert_eq!(slots.len(), number);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Their spans go beyond slots, so only those of all records are whole buckets.
+    #[test]
+    fn statistics_of_hybrid_buckets_stay_when_records_go_and_headers_are_merged(
+        plans in plans(), masks in masks(), mut clock in prop::collection::vec(-5_000..15_000_i64, 4),
+    ) {
+        const F: usize = HYBRID_KEPT_MERGED;
+        clock.sort_unstable();
+        let collection = stored::<F>(&plans, DateTime::from_millis(20_000));
+        let expected = figures::<F>(&collection, TimeRange::ALL, limit(-10_000));
+        let rounds = masks.iter().map(Vec::as_slice).chain([&[true][..]]);
+        for (mask, now) in rounds.zip(clock.into_iter().chain([20_000, 40_000])) {
+            let now = limit(now);
+            sealed::<F>(&collection, mask, now);
+            merged::<F>(&collection, mask, now);
+            expired::<F>(&collection, mask, now);
+            merged::<F>(&collection, mask, now);
+            verified::<F>(&collection, now)?;
+            prop_assert_eq!(figures::<F>(&collection, TimeRange::ALL, now), expected);
+        }
+    }
+}
+
+/// The ids of the buckets, and of those that have late records.
+fn ids(collection: &Collection) -> (Vec<String>, Vec<String>) {
+    let mut all = Vec::new();
+    let mut late = Vec::new();
+    for document in collection.documents() {
+        let id = document.get_str("_id").unwrap().to_owned();
+        if document.contains_key("is_late") {
+            late.push(id.clone());
+        }
+        all.push(id);
+    }
+    all.sort();
+    late.sort();
+    (all, late)
+}
+
+#[test]
+fn hybrid_buckets_in_order_become_one_and_late_ones_stay() {
+    let spread = |step: i64| (0..18).map(|n| Drawn::at(n * step)).collect::<Vec<_>>();
+    let mut collection = stored::<HYBRID_SECONDS_MERGED>(&[spread(150)], NOW);
+    store_more::<HYBRID_SECONDS_MERGED>(&mut collection, &spread(100), 100, NOW);
+    let (before, late) = ids(&collection);
+    assert!(late.len() > 2, "{late:?}");
+    sealed::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+    let became = merged::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+    // All but the late ones, and the last one, which is open.
+    assert_eq!(
+        became,
+        u64::try_from(before.len() - late.len() - 1).unwrap()
+    );
+    let (after, still_late) = ids(&collection);
+    assert_eq!(still_late, late);
+    assert_eq!(after.len(), late.len() + 2);
+    // What comes next at the second of a bucket that is merged goes on counting.
+    for round in 2..5 {
+        store_more::<HYBRID_SECONDS_MERGED>(&mut collection, &spread(100), 100 * round, NOW);
+        verified::<HYBRID_SECONDS_MERGED>(&collection, NOW).unwrap();
+        sealed::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+        merged::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+    }
+}
+
+/// The side bucket has the second of an id between those in order.
+#[test]
+fn a_bucket_in_order_after_a_late_one_of_its_second_stays() {
+    let records = |times: &[i64]| times.iter().copied().map(Drawn::at).collect::<Vec<_>>();
+    let mut collection = stored::<HYBRID_SECONDS_MERGED>(&[records(&[500])], NOW);
+    let store = |collection: &mut Collection, times: &[i64], first| {
+        store_more::<HYBRID_SECONDS_MERGED>(collection, &records(times), first, NOW);
+    };
+    store(&mut collection, &[200], 100);
+    // The bucket takes four.
+    store(&mut collection, &[600, 601, 602], 200);
+    store(&mut collection, &[900, 901, 902, 903], 300);
+    store(&mut collection, &[1_950, 1_951, 1_952, 1_953], 400);
+    let (_, late) = ids(&collection);
+    assert_eq!(late, ["0_0000000000_1"]);
+    for round in 5..9 {
+        sealed::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+        merged::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+        store(&mut collection, &[300, 310, 320, 330, 340], 100 * round);
+        verified::<HYBRID_SECONDS_MERGED>(&collection, NOW).unwrap();
+    }
+}
+
+/// The one in the middle starts nowhere, or in the future.
+#[test]
+fn buckets_on_both_sides_of_one_with_a_damaged_start_do_not_become_one() {
+    type Damage = fn(&mut Document);
+    let damages: [Damage; 3] = [
+        |document| {
+            document.remove("bucket_start");
+        },
+        |document| {
+            document.insert("bucket_start", "x");
+        },
+        |document| {
+            document.insert("bucket_start", DateTime::MAX);
+        },
+    ];
+    let spec = Sample::<HYBRID_MERGED>::SPEC;
+    for damage in damages {
+        let records: Vec<Drawn> = (0..20).map(|n| Drawn::at(n * 100)).collect();
+        let mut collection = stored::<HYBRID_MERGED>(&[records], NOW);
+        sealed::<HYBRID_MERGED>(&collection, &[true], NOW);
+        collection.damage(|documents| {
+            documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+            damage(&mut documents[2]);
+        });
+        let due = MergeDue::after(spec, 0, NOW).unwrap();
+        let scan = buckets_to_merge(spec, None, TimeRange::ALL, &due);
+        let mut grouping = Grouping::new(spec, due);
+        let mut groups = Vec::new();
+        let all = Query {
+            newest_first: false,
+            order: WalkOrder::Cursor,
+            range: TimeRange::ALL,
+            now: NOW,
+        };
+        let mut find = all.walk::<HYBRID_MERGED>().find(0);
+        find.filter = scan.filter;
+        for stored in collection.find(&find) {
+            groups.extend(grouping.take::<Sample<HYBRID_MERGED>>(&stored));
+        }
+        groups.extend(grouping.end());
+        let buckets: Vec<u64> = groups.iter().map(MergeGroup::buckets).collect();
+        assert_eq!(buckets, [2, 2]);
+    }
+}
+
+#[test]
+fn hybrid_buckets_on_both_sides_of_one_that_stays_do_not_become_one() {
+    let records: Vec<Drawn> = (0..20).map(|n| Drawn::at(n * 100)).collect();
+    let collection = stored::<HYBRID_MERGED>(&[records], NOW);
+    sealed::<HYBRID_MERGED>(&collection, &[true], NOW);
+    let (before, _) = ids(&collection);
+    assert_eq!(before.len(), 5);
+    // The third one was sealed too lately.
+    let held: Vec<bool> = (0..5_usize).map(|at| at != (2 * 7 + 3) % 5).collect();
+    assert_eq!(merged::<HYBRID_MERGED>(&collection, &held, NOW), 4);
+    let (after, _) = ids(&collection);
+    assert_eq!(after, [0, 2, 3].map(|at: usize| before[at].clone()));
+    verified::<HYBRID_MERGED>(&collection, NOW).unwrap();
+}
+
+#[test]
+fn a_merge_of_hybrid_buckets_hides_nothing_that_verify_finds() {
+    type Damages = (&'static str, fn(&mut Document));
+    let damages: [Damages; 9] = [
+        ("it is gone", |document| document.clear()),
+        ("its count is a text", |document| {
+            document.insert("count", "x");
+        }),
+        ("its start is a text", |document| {
+            document.insert("bucket_start", "x");
+        }),
+        ("it ends too late", |document| {
+            moved(document, "bucket_end", 2_500);
+        }),
+        ("it ends too early", |document| {
+            moved(document, "bucket_end", -50);
+        }),
+        ("it starts elsewhere", |document| {
+            moved(document, "bucket_start", 1_000);
+            moved(document, "bucket_end", 1_000);
+        }),
+        ("it is late, in a way", |document| {
+            document.insert("is_late", "x");
+        }),
+        ("it is not closed", |document| {
+            document.insert("is_closed", false);
+        }),
+        ("it ends before it starts", |document| {
+            moved(document, "bucket_end", -5_000);
+        }),
+    ];
+    let records: Vec<Drawn> = (0..25).map(|n| Drawn::at(n * 100)).collect();
+    let whole = stored::<HYBRID_MERGED>(&[records], NOW);
+    sealed::<HYBRID_MERGED>(&whole, &[true], NOW);
+    assert_eq!(kinds::<HYBRID_MERGED>(&whole), [""; 0]);
+    for at in 0..whole.documents().len() {
+        for (damage, change) in damages {
+            let mut collection = Collection::with(Sample::<HYBRID_MERGED>::SPEC, whole.documents());
+            collection.damage(|documents| {
+                change(&mut documents[at]);
+                documents.retain(|document| !document.is_empty());
+            });
+            let before = kinds::<HYBRID_MERGED>(&collection);
+            merged::<HYBRID_MERGED>(&collection, &[true], NOW);
+            let after = kinds::<HYBRID_MERGED>(&collection);
+            assert_eq!(after, before, "bucket {at}: {damage}");
+        }
+    }
+}
+
+#[test]
+fn the_span_of_a_merged_hybrid_bucket_is_checked_and_mended() {
+    type Damage = fn(&mut Document);
+    let damages: [Damage; 6] = [
+        |document| {
+            document.insert("bucket_start", "x");
+        },
+        |document| {
+            document.remove("bucket_end");
+        },
+        |document| moved(document, "bucket_start", 100),
+        |document| moved(document, "bucket_start", -5_000),
+        |document| moved(document, "bucket_end", -300),
+        |document| moved(document, "bucket_end", 300),
+    ];
+    let records: Vec<Drawn> = (0..20).map(|n| Drawn::at(n * 100 + 50)).collect();
+    for (number, damage) in damages.into_iter().enumerate() {
+        let mut collection = stored::<HYBRID_SECONDS_MERGED>(&[records.clone()], NOW);
+        sealed::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+        merged::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
+        let whole = collection.documents();
+        collection.damage(|documents| damage(&mut documents[0]));
+        let stored = raw(&collection.documents()[0]);
+        assert_ne!(
+            kinds::<HYBRID_SECONDS_MERGED>(&collection),
+            [""; 0],
+            "{number}"
+        );
+        let what = remedy::<Sample<HYBRID_SECONDS_MERGED>>(&stored, |_| None, NOW, None, false);
+        let Remedy::Mend { command, .. } = &what else {
+            panic!("damage {number}: {what:?}");
+        };
+        let set = command
+            .get_array("updates")
+            .unwrap()
+            .get_document(0)
+            .unwrap();
+        let set = set.get_document("u").unwrap().get_document("$set").unwrap();
+        collection.damage(|documents| {
+            for (name, value) in &Document::try_from(set).unwrap() {
+                documents[0].insert(name.clone(), value.clone());
+            }
+        });
+        for name in ["bucket_start", "bucket_end"] {
+            let mended = collection.documents()[0].get(name).cloned();
+            assert_eq!(mended.as_ref(), whole[0].get(name), "damage {number}");
+        }
+        assert_eq!(kinds::<HYBRID_SECONDS_MERGED>(&collection), [""; 0]);
     }
 }
 

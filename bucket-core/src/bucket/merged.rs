@@ -1,7 +1,7 @@
-//! Merged buckets: sealed buckets of several windows of a key that became one.
+//! Merged buckets: sealed buckets of a key that became one, of several windows or hybrid ones.
 //!
 //! A merged bucket is the first of them with the items of all: one after the other, in the order of their places. Its end is
-//! the end of the last one, its count and its aggregates are those of all items. It says which of its items came from which
+//! the latest of their ends, its count and its aggregates are those of all items. It says which of its items came from which
 //! bucket. So each record keeps its position, and with it the order of records, cursor tokens and references.
 //!
 //! ```json
@@ -12,13 +12,14 @@
 //! ```text
 //! _merged = 0x01             the version
 //!           origin ..        at least one, to the end
-//! origin  = start            minus the end of the origin before it; of the first one, minus the start of the bucket
-//!           length           of its window, minus that of the origin before it
-//!           part             0 for the first bucket of its window
+//! origin  = start            minus the end of the origin before it; of the first one, minus the time in the bucket's id
+//!           length           of its span, minus that of the origin before it
+//!           part             the sequence in its id: 0 for the first bucket of its window
 //!           items            their number, minus that of the origin before it
 //! ```
 //!
-//! Each is a LEB128 integer, all but the part in zigzag. Times are in milliseconds.
+//! Each is a LEB128 integer, all but the part in zigzag. Times are in milliseconds. The start of a window is the time in its id. A
+//! hybrid bucket starts with a record, up to a second after that.
 
 use bson::{DateTime, RawBsonRef, RawDocument, spec::BinarySubtype};
 
@@ -29,7 +30,10 @@ use super::{
 use crate::{
     codec::leb128::{pull, push, unzigzag, zigzag},
     error::Damage,
-    model::spec::{BucketSpec, TimeUnit},
+    model::{
+        form::Span,
+        spec::{BucketSpec, TimeUnit},
+    },
     time::window::is_window,
 };
 
@@ -41,10 +45,10 @@ const VERSION: u8 = 1;
 /// A bucket whose items are in a merged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Its window.
+    /// Its window, or the times of the first and the last record of a hybrid bucket.
     pub(crate) start: DateTime,
     pub(crate) end: DateTime,
-    /// 0 for the first bucket of the window.
+    /// The sequence in its id: 0 for the first bucket of a window.
     pub(crate) part: u64,
     /// The number of its items.
     pub(crate) items: u32,
@@ -67,7 +71,7 @@ fn stored_bytes<'a>(
     spec: &BucketSpec,
     stored: &'a RawDocument,
 ) -> Result<Option<&'a [u8]>, Damage> {
-    if spec.form().window().is_none() {
+    if !spec.form().may_merge() {
         return Ok(None);
     }
     match field(stored, MERGED)? {
@@ -95,22 +99,20 @@ impl Origins {
             return Ok(None);
         };
         let start = super::date_field(stored, spec.names().start)?;
-        let read = Self::from_bytes(spec.id_unit(), start, bytes);
+        let unit = spec.id_unit();
+        let read = Self::from_bytes(unit, Place::at(start, unit), bytes);
+        let read = read.filter(|origins| origins.start() == start);
         read.map(Some).ok_or_else(malformed)
     }
 
-    /// Those of a bucket that has this start, whatever its fields say.
-    pub(crate) fn with_start(
-        spec: &BucketSpec,
-        stored: &RawDocument,
-        start: DateTime,
-    ) -> Option<Self> {
+    /// Those of a bucket at this place, whatever its fields say.
+    pub(crate) fn at_place(spec: &BucketSpec, stored: &RawDocument, place: Place) -> Option<Self> {
         let bytes = stored_bytes(spec, stored).ok()??;
-        Self::from_bytes(spec.id_unit(), start, bytes)
+        Self::from_bytes(spec.id_unit(), place, bytes)
     }
 
-    /// Those of any bucket of a window: one that is not merged has itself. An error if what it says of its windows does not fit
-    /// its id, or if it is no window.
+    /// Those of any bucket that may be merged: one that is not has itself. An error if what it says of its span does not fit
+    /// its id, or if it has a window that is none.
     pub(crate) fn of(spec: &BucketSpec, stored: &RawDocument, head: &Head) -> Result<Self, Damage> {
         let fields = &head.fields;
         let origins = if let Some(merged) = Self::read(spec, stored)? {
@@ -127,16 +129,14 @@ impl Origins {
         };
         let fits = |origins: &Self| {
             let mut all = origins.all.iter();
-            let are_windows = all.all(|origin| is_window(origin.start, origin.end));
+            let are_spans = match spec.form().span() {
+                Span::Window => all.all(|origin| is_window(origin.start, origin.end)),
+                Span::Records | Span::None => true,
+            };
             let is_first = origins.places().next() == Some(head.place);
-            are_windows && is_first && origins.spans(fields.start, fields.end)
+            are_spans && is_first && origins.spans(fields.start, fields.end)
         };
-        let wrong = || {
-            wrong_field(
-                spec.names().start,
-                "the start of the window that its id names",
-            )
-        };
+        let wrong = || wrong_field(spec.names().start, "the start that its id names");
         origins.filter(fits).ok_or_else(wrong)
     }
 
@@ -147,7 +147,7 @@ impl Origins {
         for origin in &all {
             let place = origin.place(unit);
             let is_after = places.last().is_none_or(|(last, _)| *last < place);
-            if !is_after || origin.end <= origin.start {
+            if !is_after || origin.end < origin.start {
                 return None;
             }
             places.push((place, items));
@@ -156,7 +156,8 @@ impl Origins {
         (!all.is_empty()).then_some(Self { all, places, items })
     }
 
-    pub(crate) fn from_bytes(unit: TimeUnit, start: DateTime, bytes: &[u8]) -> Option<Self> {
+    /// Those of a bucket at this place.
+    pub(crate) fn from_bytes(unit: TimeUnit, place: Place, bytes: &[u8]) -> Option<Self> {
         let (VERSION, mut bytes) = bytes
             .split_first()
             .map(|(version, rest)| (*version, rest))?
@@ -164,7 +165,7 @@ impl Origins {
             return None;
         };
         let mut all = Vec::new();
-        let (mut end, mut length, mut items) = (start.timestamp_millis(), 0, 0);
+        let (mut end, mut length, mut items) = (place.date(unit).timestamp_millis(), 0, 0);
         while !bytes.is_empty() {
             let mut next = || pull(&mut bytes);
             let mut signed = || i64::try_from(unzigzag(next()?)).ok();
@@ -181,14 +182,15 @@ impl Origins {
                 items: u32::try_from(items).ok()?,
             });
         }
-        Self::new(unit, all).filter(|origins| origins.start() == start)
+        let at_place = |origins: &Self| origins.first().time == place.time;
+        Self::new(unit, all).filter(at_place)
     }
 
     /// As they are stored.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self, unit: TimeUnit) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         // Any two dates have a difference in this type.
-        let mut end = i128::from(self.start().timestamp_millis());
+        let mut end = i128::from(self.first().date(unit).timestamp_millis());
         let (mut length, mut items) = (0, 0);
         for origin in &self.all {
             let (start, next_end) = (
@@ -205,7 +207,8 @@ impl Origins {
         bytes
     }
 
-    fn start(&self) -> DateTime {
+    /// The start of the bucket.
+    pub(crate) fn start(&self) -> DateTime {
         // `new` makes none without origins.
         self.all.first().map_or(DateTime::MIN, |first| first.start)
     }
@@ -215,6 +218,18 @@ impl Origins {
         let last = self.all.iter().map(|origin| origin.end).max();
         // `new` makes none without origins.
         last.unwrap_or(DateTime::MAX)
+    }
+
+    /// The longest of their spans, in milliseconds.
+    pub(crate) fn longest(&self) -> i64 {
+        let spans = self.all.iter().map(|origin| {
+            let (start, end) = (
+                origin.start.timestamp_millis(),
+                origin.end.timestamp_millis(),
+            );
+            end.saturating_sub(start)
+        });
+        spans.max().unwrap_or(0)
     }
 
     /// All of them.
@@ -245,18 +260,18 @@ impl Origins {
         self.start() == start && self.end() == end
     }
 
-    /// The place of the last bucket of a window among them. All that are merged are the first ones of their window.
-    pub(crate) fn last_of(&self, window: i64) -> Option<Place> {
-        let after = self
-            .places
-            .partition_point(|(place, _)| place.time <= window);
+    /// The place of the last one whose id has this time. In windows, those that are merged are the first ones of their window.
+    pub(crate) fn last_of(&self, time: i64) -> Option<Place> {
+        let after = self.places.partition_point(|(place, _)| place.time <= time);
         let (place, _) = self.places.get(after.checked_sub(1)?)?;
-        (place.time == window).then_some(*place)
+        (place.time == time).then_some(*place)
     }
 
     /// Whether a bucket at this place is among them.
     pub(crate) fn has(&self, place: Place) -> bool {
-        self.last_of(place.time).is_some_and(|last| place <= last)
+        self.places
+            .binary_search_by_key(&place, |(of, _)| *of)
+            .is_ok()
     }
 
     /// The places of all.
@@ -264,13 +279,26 @@ impl Origins {
         self.places.iter().map(|(place, _)| *place)
     }
 
+    /// The place of the first one, which is that of the bucket.
+    fn first(&self) -> Place {
+        self.places
+            .first()
+            .map_or(Place::FIRST, |(place, _)| *place)
+    }
+
     /// The place of the last one.
     pub(crate) fn last(&self) -> Place {
         self.places.last().map_or(Place::FIRST, |(place, _)| *place)
     }
 
-    /// The window that an item came from.
-    pub(crate) fn window_of(&self, index: usize) -> Option<(DateTime, DateTime)> {
+    /// The last one, with its place.
+    pub(crate) fn last_origin(&self) -> Option<(Place, Origin)> {
+        let (place, _) = self.places.last()?;
+        Some((*place, *self.all.last()?))
+    }
+
+    /// The span of the bucket that an item came from.
+    pub(crate) fn span_of(&self, index: usize) -> Option<(DateTime, DateTime)> {
         let (_, _, at) = self.at(u32::try_from(index).ok()?)?;
         let origin = self.all.get(at)?;
         Some((origin.start, origin.end))
@@ -298,7 +326,7 @@ mod tests {
     use bson::DateTime;
     use proptest::prelude::*;
 
-    use super::{Origin, Origins, TimeUnit};
+    use super::{Origin, Origins, Place, TimeUnit};
 
     fn origin((start, length, part, items): (i64, i64, u64, u32)) -> Origin {
         Origin {
@@ -324,23 +352,24 @@ mod tests {
             1, 0, 128, 186, 183, 3, 0, 24, 0, 0, 0, 0, 255, 185, 183, 3, 0, 1, 17, 128, 186, 183,
             3, 0, 0, 16,
         ];
-        assert_eq!(origins.to_bytes(), expected);
+        assert_eq!(origins.to_bytes(TimeUnit::Seconds), expected);
         assert_eq!(origins.items, 38);
     }
 
     proptest! {
         #[test]
         fn each_item_keeps_its_place(
-            all in prop::collection::btree_map((-5_i64..5, 0_u64..3), (1_i64..4, 0_u32..5), 1..20),
+            all in prop::collection::btree_map((-5_i64..5, 0_u64..3), (0_i64..4, 0_u32..5), 1..20),
+            past in 0..1_000_i64, seconds in any::<bool>(),
         ) {
             let all = all.into_iter().map(|((start, part), (length, items))| {
-                origin((start * HOUR, length * HOUR, part, items))
+                origin((start * HOUR + past, length * HOUR, part, items))
             });
             let all: Vec<Origin> = all.collect();
-            let unit = TimeUnit::Millis;
+            let unit = if seconds { TimeUnit::Seconds } else { TimeUnit::Millis };
             let origins = Origins::new(unit, all.clone()).unwrap();
-            let bytes = origins.to_bytes();
-            let read = Origins::from_bytes(unit, all[0].start, &bytes);
+            let bytes = origins.to_bytes(unit);
+            let read = Origins::from_bytes(unit, origins.first(), &bytes);
             prop_assert_eq!(read.as_ref(), Some(&origins));
             let mut at = 0;
             for origin in &all {
@@ -348,8 +377,8 @@ mod tests {
                     let place = origin.place(unit);
                     prop_assert_eq!(origins.place_of(at), Some((place, index)));
                     prop_assert_eq!(origins.index_of(place, index), Some(at));
-                    let window = origins.window_of(usize::try_from(at).unwrap());
-                    prop_assert_eq!(window, Some((origin.start, origin.end)));
+                    let span = origins.span_of(usize::try_from(at).unwrap());
+                    prop_assert_eq!(span, Some((origin.start, origin.end)));
                     at += 1;
                 }
                 prop_assert_eq!(origins.index_of(origin.place(unit), origin.items), None);
@@ -357,7 +386,7 @@ mod tests {
             prop_assert_eq!(origins.place_of(at), None);
             for end in 0..bytes.len() {
                 // A part of it is never taken for all.
-                let part = Origins::from_bytes(unit, all[0].start, &bytes[..end]);
+                let part = Origins::from_bytes(unit, origins.first(), &bytes[..end]);
                 prop_assert_ne!(part.as_ref(), Some(&origins));
             }
         }
@@ -365,14 +394,15 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let mut bytes = bytes;
-            for start in [i64::MIN, 0, i64::MAX] {
-                let start = DateTime::from_millis(start);
-                Origins::from_bytes(TimeUnit::Seconds, start, &bytes);
+            for time in [i64::MIN, 0, i64::MAX] {
+                let place = Place { time, sequence: 0 };
+                Origins::from_bytes(TimeUnit::Seconds, place, &bytes);
             }
             if let Some(version) = bytes.first_mut() {
                 *version = 1;
             }
-            Origins::from_bytes(TimeUnit::Seconds, DateTime::from_millis(0), &bytes);
+            let place = Place { time: 0, sequence: 0 };
+            Origins::from_bytes(TimeUnit::Seconds, place, &bytes);
         }
     }
 }

@@ -40,7 +40,7 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
     /// The typed bucket document.
     type Bucket: BucketDocument<Record = Self> + Send;
     /// The typed aggregates, of one bucket or of a span of time.
-    type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
+    type Stats: From<StoredStats> + AsRef<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
     #[doc(hidden)]
     const __DERIVED: Derived;
     #[doc(hidden)]

@@ -160,11 +160,15 @@ impl Own {
         }
         let are_readable = self.is_readable(OwnField::Start) && self.is_readable(OwnField::End);
         let BucketFields { start, end, .. } = self.fields;
-        let is_right = match &self.origins {
-            None => is_window(start, end),
-            Some(origins) => origins.spans(start, end),
+        if !are_readable {
+            return;
+        }
+        let is_right = match (spec.form().span(), &self.origins) {
+            (Span::Window, None) => is_window(start, end),
+            (Span::Window | Span::Records, Some(origins)) => origins.spans(start, end),
+            (Span::Records | Span::None, _) => true,
         };
-        if spec.form().span() == Span::Window && are_readable && !is_right {
+        if !is_right {
             problems.push(Problem::Window { start, end });
         }
     }
@@ -206,16 +210,16 @@ impl Own {
         }
     }
 
-    /// The window that the item at this index came from: that of the bucket, unless it is merged.
-    pub(super) fn window_of(&self, index: usize) -> (DateTime, DateTime) {
+    /// The span of the bucket that the item at this index came from: its own, unless it is merged.
+    pub(super) fn span_of(&self, index: usize) -> (DateTime, DateTime) {
         let origins = self.origins.as_ref();
-        let merged = origins.and_then(|origins| origins.window_of(index));
+        let merged = origins.and_then(|origins| origins.span_of(index));
         merged.unwrap_or((self.fields.start, self.fields.end))
     }
 
     /// Whether the item at this index, which has this time, is where reads of a span look for it.
     pub(super) fn covers(&self, index: usize, time: DateTime) -> bool {
-        let (start, end) = self.window_of(index);
+        let (start, end) = self.span_of(index);
         let are_readable = self.is_readable(OwnField::Start) && self.is_readable(OwnField::End);
         match self.form.span() {
             _ if !are_readable => true,

@@ -156,7 +156,7 @@ impl<'a> Items<'a> {
         let time = item_time(spec, index, raw)?;
         let at = u64::try_from(index).unwrap_or(u64::MAX);
         if !self.own.covers(index, time) {
-            let (start, end) = self.own.window_of(index);
+            let (start, end) = self.own.span_of(index);
             problems.push(Problem::Outside {
                 index: at,
                 time,

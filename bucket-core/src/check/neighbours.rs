@@ -265,6 +265,16 @@ impl Neighbours {
     }
 
     fn compare(&mut self, run: &mut Run, seen: &Seen) {
+        if let Some((other, _)) = run
+            .merged
+            .iter()
+            .find(|(_, origins)| seen.is_among(origins))
+        {
+            let other = other.clone();
+            self.findings
+                .push(seen.finding(Problem::SamePlace { other }));
+            return;
+        }
         let last = run.last.as_ref();
         let found = match self.spec.form() {
             Form::Count { .. } => pages(&mut run.open, last, seen),
@@ -284,12 +294,6 @@ impl Neighbours {
         let Some(place) = seen.place else {
             return Vec::new();
         };
-        if let Some((other, _)) = merged.iter().find(|(_, origins)| seen.is_among(origins)) {
-            let other = other.clone();
-            self.findings
-                .push(seen.finding(Problem::SamePlace { other }));
-            return Vec::new();
-        }
         let before = last.filter(|last| {
             let is_same = last.place.is_some_and(|last| last.time == place.time);
             // What a merged bucket has of the window is known of all of them.

@@ -146,7 +146,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
     /// The span of time of the bucket that an item was stored in.
     pub(super) fn span_of(&self, index: usize) -> (DateTime, DateTime) {
         let origins = self.reader.origins();
-        let merged = origins.and_then(|origins| origins.window_of(index));
+        let merged = origins.and_then(|origins| origins.span_of(index));
         let fields = &self.head.fields;
         merged.unwrap_or((fields.start, fields.end))
     }

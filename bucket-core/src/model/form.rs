@@ -112,6 +112,11 @@ impl Form {
         matches!(self, Self::Window { parts: true, .. })
     }
 
+    /// Whether several buckets of a key can become one: each has its own span of time, and its id names a time.
+    pub(crate) const fn may_merge(self) -> bool {
+        matches!(self, Self::Window { .. } | Self::Hybrid { .. })
+    }
+
     /// Its name in tokens. It must never change.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -20,7 +20,7 @@ impl BucketSpec {
         Some(after.saturating_add(left))
     }
 
-    /// Buckets of windows that end until this time may be merged by `now`; `None` if the model merges none.
+    /// Buckets that end until this time may be merged by `now`; `None` if the model merges none.
     ///
     /// Buckets are merged some time later only. So whoever writes to a window that ends later needs no look, and neither the
     /// clocks of readers and writers nor the time that a statement takes have to be exact.

@@ -7,9 +7,9 @@ use crate::{bucket::id::Place, model::spec::BucketSpec, time::window::Window};
 /// Which buckets may be merged, at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Merging {
-    /// Buckets are merged with those whose windows start in the same of these.
+    /// Buckets are merged with those that start in the same of these.
     slot: Window,
-    /// Windows that end later are not merged yet.
+    /// Buckets that end later are not merged yet.
     until: DateTime,
     /// The unit of places, in milliseconds.
     unit: i64,
@@ -32,7 +32,7 @@ impl Merging {
         if earliest.is_some_and(|earliest| earliest >= self.until.timestamp_millis()) {
             return own;
         }
-        // The last window of a slot may reach beyond it.
+        // The last bucket of a slot may reach beyond it.
         own.saturating_add(self.slot.longest_millis())
     }
 

@@ -33,6 +33,8 @@ pub struct Newest<T: Record> {
     /// it.
     dated: Option<DateTime>,
     place: Place,
+    /// Where the record was stored: in another bucket, if its own is merged.
+    stored_at: Place,
     span: i64,
     reference: Option<RecordRef>,
 }
@@ -150,7 +152,11 @@ impl<T: Record> Newest<T> {
             return Err(items("an array of items that have a time"));
         };
         let at = newest.get_i32(AT).unwrap_or(0);
-        let reader = ItemReader::new(spec, stored)?;
+        let reader = ItemReader::new(spec, stored)?.at(head.place);
+        // The result has its index among those that are left.
+        let has_all = newest.get_i32(LEFT).ok() == Some(length);
+        let origin = reader.place_of(usize::try_from(at).unwrap_or(0));
+        let stored_at = origin.filter(|_| has_all).map(|(place, _)| place);
         let item = reader.decode(usize::try_from(at).unwrap_or(0), item)?;
         let record = T::assemble(key.clone(), item);
         Ok(Self {
@@ -165,6 +171,7 @@ impl<T: Record> Newest<T> {
             key,
             record,
             place: head.place,
+            stored_at: stored_at.unwrap_or(head.place),
             reference: None,
         })
     }
@@ -201,7 +208,7 @@ impl<T: Record> Newest<T> {
 
     /// Replaces this record by a newer one of the same key. At equal times, the later bucket wins.
     pub fn take_newer(&mut self, other: Self) {
-        if (self.time, self.place) < (other.time, other.place) {
+        if (self.time, self.stored_at) < (other.time, other.stored_at) {
             *self = other;
         }
     }

@@ -73,8 +73,8 @@ pub(crate) fn newest_between(
     }
 }
 
-/// The newest bucket of a window, or the merged one that may have its buckets: the ids of the first bucket that such a one can
-/// begin with, and of the first one of the window, and the first text after those of the window.
+/// The newest bucket of a time, or the merged one that may have buckets of it: the ids of the first bucket that such a one can
+/// begin with, and of the first one of the time, and the first text after those of the time.
 #[must_use]
 pub(crate) fn newest_or_merged(
     spec: &BucketSpec,
@@ -89,9 +89,9 @@ pub(crate) fn newest_or_merged(
     newest_between(spec, key, (first, end), &condition)
 }
 
-/// The condition for a bucket to be merged and to reach beyond this time.
+/// The condition for a bucket to be merged and to reach this time: hybrid ones end with their last record.
 pub(crate) fn is_merged(spec: &BucketSpec, start: DateTime) -> Document {
-    doc! { MERGED: { "$exists": true }, spec.names().end: { "$gt": start } }
+    doc! { MERGED: { "$exists": true }, spec.names().end: { "$gte": start } }
 }
 
 /// The bucket of a key at this position, or the merged one that has its items.
@@ -305,7 +305,7 @@ pub(crate) fn remembered(
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let mut header = doc! { ID: 1, names.count: 1, SEALED: 1 };
-    if spec.form().window().is_some() {
+    if spec.form().may_merge() {
         header.insert(MERGED, 1);
     }
     let form = spec.form().own_fields().iter().map(|own| own.name(names));

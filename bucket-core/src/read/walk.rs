@@ -264,7 +264,7 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn longer(&self) -> Option<i64> {
         let matters = self.route.goes_by_spans();
-        (matters && self.longest_seen > self.route.longest).then_some(self.longest_seen)
+        (matters && self.longest_seen > self.route.own_longest).then_some(self.longest_seen)
     }
 
     /// For walks from the newest record in order of time. Excludes buckets without a record as new

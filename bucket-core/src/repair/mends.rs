@@ -12,7 +12,7 @@ use crate::{
         header::has_no_items,
         id::{Place, is_of_key, parse_place, prefix},
         item_time, items, key_of,
-        merged::Origins,
+        merged::{MERGED, Origins},
         packed::ends_of,
         record::Record,
         sealed::{self, ARCHIVED, FIRST, LAST, SEALED, archived_path},
@@ -21,7 +21,7 @@ use crate::{
     check::{Own, Problem},
     error::Damage,
     model::{
-        form::{Form, OwnField},
+        form::{Form, OwnField, Span},
         limits::Limits,
         spec::{BucketSpec, ID},
     },
@@ -70,6 +70,8 @@ pub(super) fn of<T: Record>(
         Problem::AttributeForm { index, array } => bucket.array(index.is_some(), array),
         Problem::Id { .. } | Problem::Window { .. } => bucket.start::<T>(),
         Problem::Outside { .. } => bucket.end_of_records(),
+        // Its span is where its items came from.
+        Problem::LongSpan { .. } if bucket.own.origins.is_some() => None,
         Problem::LongSpan { end, .. } => {
             let (first, _, latest) = bucket.times()?;
             if *end > latest {
@@ -193,6 +195,9 @@ impl<'a> Bucket<'a> {
         {
             return self.edits();
         }
+        if path == MERGED {
+            return self.start::<T>();
+        }
         if path == SEALED {
             let (first, last) = ends_of(spec, self.stored)?;
             return Changes::one(SEALED, doc! { FIRST: first, LAST: last });
@@ -215,7 +220,9 @@ impl<'a> Bucket<'a> {
             // The right size is then the next problem.
             OwnField::Bytes => self.items().and_then(|_| self.bytes(0)),
             OwnField::ExpireFrom => self.age(now),
-            OwnField::End if self.form.sorts() => Changes::one(path, self.times()?.2),
+            OwnField::End if self.form.sorts() && self.own.origins.is_none() => {
+                Changes::one(path, self.times()?.2)
+            }
             OwnField::Start | OwnField::End => self.start::<T>(),
             OwnField::Number => {
                 let number = self.place_of_id::<T>()?.time;
@@ -320,18 +327,18 @@ impl<'a> Bucket<'a> {
         is_own.then(|| parse_place(self.spec, id).ok()).flatten()
     }
 
-    /// The start of a window from the id, if it fits the end and all items; of a merged bucket its end, too, from where the
-    /// items came from; of a hybrid bucket from its first record, if the id agrees.
+    /// The start of a window from the id, if it fits the end and all items; of a hybrid bucket from its first record, if the id
+    /// agrees; of a merged bucket its end, too, from where the items came from.
     fn start<T: Record>(&self) -> Option<Changes> {
         let place = self.place_of_id::<T>()?;
         let unit = self.spec.id_unit();
         let (first, earliest, latest) = self.times()?;
+        if let Some(origins) = Origins::at_place(self.spec, self.stored, place) {
+            return self.merged_span(&origins, earliest, latest);
+        }
         let start = match self.form {
             Form::Window { .. } => {
                 let start = DateTime::from_millis(place.time.checked_mul(unit.millis())?);
-                if let Some(origins) = Origins::with_start(self.spec, self.stored, start) {
-                    return self.merged_span(&origins, start, earliest, latest);
-                }
                 let end = self
                     .own
                     .is_readable(OwnField::End)
@@ -348,18 +355,21 @@ impl<'a> Bucket<'a> {
         Changes::one(self.spec.names().start, start)
     }
 
-    /// The span of all windows that were merged, if they account for all items.
+    /// The span of all buckets that were merged, if they account for all items.
     fn merged_span(
         &self,
         origins: &Origins,
-        start: DateTime,
         earliest: DateTime,
         latest: DateTime,
     ) -> Option<Changes> {
         let names = self.spec.names();
-        let end = origins.end();
+        let (start, end) = (origins.start(), origins.end());
         let items = self.items()?;
-        let fits = start <= earliest && latest < end && origins.check_count(items).is_ok();
+        let is_before_end = match self.form.span() {
+            Span::Records => latest <= end,
+            Span::Window | Span::None => latest < end,
+        };
+        let fits = start <= earliest && is_before_end && origins.check_count(items).is_ok();
         let mut span = Changes::one(names.start, start)?;
         span.extend(Changes::one(names.end, end)?);
         fits.then_some(span)
@@ -370,6 +380,9 @@ impl<'a> Bucket<'a> {
         let Form::Hybrid { max_duration, .. } = self.form else {
             return None;
         };
+        if self.own.origins.is_some() {
+            return None;
+        }
         let (_, earliest, latest) = self.times()?;
         let (start, end) = (self.own.fields.start, self.own.fields.end);
         let span = latest

@@ -1,17 +1,20 @@
 //! Which buckets become one: sealed ones of a key that follow one another, until they have enough records together, and those of
-//! a window in parts, sealed or not. Headers, whose records have expired, become one for each slot.
+//! a window in parts, sealed or not. Hybrid buckets of late records stay as they are, among those that are merged. So does one in
+//! order whose id has the time of such a bucket, after it. Headers, whose records have expired, become one for each slot.
 //!
 //! Readers and writers rely on this:
 //!
 //! * Merged buckets of a key never overlap: what is at a place inside of one can only be merged with it.
 //! * All buckets of a window that are merged are in one, and they are the first of the window. So whoever opens another bucket
 //!   of that window finds the next part by the merged one, and by the last bucket of the window that is not merged.
+//! * Hybrid buckets that are merged follow one another: none but those of late records has a place between them. So the newest
+//!   bucket in order is the newest one, merged or not.
 //! * Numbers that are missing among the buckets of a window go on missing: what comes after them there stays as it is. A merge
 //!   would hide that records are lost, and take the place of a bucket that can be repaired.
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, DateTime, RawDocument, doc};
+use bson::{Bson, DateTime, Document, RawDocument, doc};
 
 use crate::{
     bucket::{
@@ -26,7 +29,7 @@ use crate::{
     codec::raw::elements,
     error::Damage,
     model::{
-        form::MAX_COUNT,
+        form::{MAX_COUNT, Span},
         spec::{BucketSpec, ID},
     },
     read::{FindPlan, ReadKey, key_elements},
@@ -51,7 +54,7 @@ const ENOUGH_BYTES: usize = 2 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeDue {
     slot: Window,
-    /// Windows that end later may still be written without a look at what is there.
+    /// Buckets that end later may still be written without a look at what is there.
     until: DateTime,
     /// They have been sealed until then.
     sealed_until: DateTime,
@@ -90,11 +93,16 @@ pub fn buckets_to_merge(
     due: &MergeDue,
 ) -> ScanPlan {
     // Also those that are not due yet: the buckets after them in their window stay as well.
-    // And merged ones whose start is damaged: each keeps what is inside of it from others.
-    let condition = doc! { "$or": [
-        { spec.names().start: { "$lt": due.until } },
-        { MERGED: { "$exists": true } },
-    ] };
+    // And merged ones whose start is damaged: each keeps what is inside of it from others. Of hybrid buckets, each one keeps those
+    // before it from those after it, whatever its start.
+    let condition = if spec.form().sorts() {
+        Document::new()
+    } else {
+        doc! { "$or": [
+            { spec.names().start: { "$lt": due.until } },
+            { MERGED: { "$exists": true } },
+        ] }
+    };
     ScanPlan {
         projection: doc! { spec.items(): 0 },
         ..super::scan::in_places(spec, key, due.range(range), &condition)
@@ -187,12 +195,11 @@ struct Extent {
 
 impl Extent {
     fn read(spec: &BucketSpec, stored: &RawDocument, place: Place) -> Self {
-        let start = || place.date(spec.id_unit());
         let last = match Origins::read(spec, stored) {
             Ok(Some(origins)) if origins.places().next() == Some(place) => Some(origins.last()),
             Ok(None) => None,
             // Its start is damaged, or does not fit its id. It may be anywhere if the rest is, too.
-            _ => Some(Origins::with_start(spec, stored, start()).map_or(
+            _ => Some(Origins::at_place(spec, stored, place).map_or(
                 Place {
                     time: i64::MAX,
                     ..place
@@ -242,6 +249,12 @@ impl Grouping {
             self.of = Some(of);
         }
         let extent = Extent::read(self.spec, stored, place);
+        if self.is_beside(stored) {
+            // One in order that has the time of its id comes after it there. Merged, it would be found no more as the last one of
+            // that time.
+            self.blocked = self.blocked.max(Some(place.time));
+            return std::mem::take(&mut self.ready);
+        }
         let came = self.read(stored, extent);
         self.put(came.unwrap_or(Came::Stays(extent)));
         std::mem::take(&mut self.ready)
@@ -251,6 +264,12 @@ impl Grouping {
     pub fn end(&mut self) -> Vec<MergeGroup> {
         self.close();
         std::mem::take(&mut self.ready)
+    }
+
+    /// Whether it is a hybrid bucket of late records, which are beside those in order.
+    fn is_beside(&self, stored: &RawDocument) -> bool {
+        let may_be = self.spec.form().sorts();
+        may_be && !matches!(stored.get(self.spec.names().late), Ok(None))
     }
 
     fn read(&self, stored: &RawDocument, extent: Extent) -> Result<Came, Damage> {
@@ -264,7 +283,12 @@ impl Grouping {
         // Rows become a part as soon as they say since when they take no more records.
         let is_mergeable = date(LAST).is_some() || spec.form().in_parts() && !is_damaged;
         let end = head.fields.end;
-        if says(ARCHIVED) || !is_mergeable || end > self.due.until || !is_plain(spec, stored) {
+        let is_over = match spec.form().span() {
+            // Its last record is in it.
+            Span::Records => head.fields.is_closed && end < self.due.until,
+            Span::Window | Span::None => end <= self.due.until,
+        };
+        if says(ARCHIVED) || !is_mergeable || !is_over || !is_plain(spec, stored) {
             return Ok(Came::Stays(extent));
         }
         let id = stored.get(ID).ok().flatten();
@@ -329,15 +353,18 @@ impl Grouping {
         self.group.push(member);
     }
 
-    /// Whether the bucket at this place is the next one of its window.
+    /// Whether the bucket at this place is the next one of its window, if it has one.
     fn goes_on(&self, place: Place) -> bool {
+        if self.spec.form().sorts() {
+            return true;
+        }
         let last = self.parts.get(&place.time);
         place.sequence == last.map_or(0, |last| last.saturating_add(1))
     }
 
-    /// A bucket stays as it is. Merged ones never overlap.
+    /// A bucket stays as it is. Merged ones never overlap, and hybrid ones follow one another.
     fn passes(&mut self, extent: Extent) {
-        if extent.is_merged {
+        if extent.is_merged || self.spec.form().sorts() {
             self.close_group();
         }
         self.blocked = self.blocked.max(Some(extent.last.time));

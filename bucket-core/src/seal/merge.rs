@@ -378,7 +378,7 @@ impl Merged<'_> {
                 fields.insert(path, value);
             }
         });
-        let bytes = self.origins.to_bytes();
+        let bytes = self.origins.to_bytes(self.spec.id_unit());
         let generic = bson::Binary {
             subtype: bson::spec::BinarySubtype::Generic,
             bytes,

@@ -320,10 +320,10 @@ impl<T: Record> Follow<T> {
         };
         // Of a transaction, the head shows nothing; its first events may be missing.
         let is_then = is_before && change.time != self.resumed;
-        // What a removed window was made of, and with it its end, was made before.
-        let is_removed_window =
-            matches!(change.kind, Kind::Deleted) && T::SPEC.form().window().is_some();
-        let knows_span = is_then || (is_before && is_removed_window);
+        // The end of a removed window, and what a removed bucket was made of, was made before.
+        let is_made_before = T::SPEC.form().window().is_some() || told.is_merged();
+        let is_removed = matches!(change.kind, Kind::Deleted) && is_made_before;
+        let knows_span = is_then || (is_before && is_removed);
         if !is_then {
             told.count = None;
         }

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, spec::BinarySubtype};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, spec::BinarySubtype};
 use foldhash::fast::RandomState;
 
-use super::{event::RecordChange, known::Bucket};
+use super::{event::RecordChange, known::Bucket, times};
 use crate::{
     bucket::{
         id::{self, BucketId, Place},
@@ -16,7 +16,6 @@ use crate::{
         record::Record,
     },
     codec::raw::{RawWriter, elements},
-    time::range::TimeRange,
 };
 
 /// The merges of the transaction that is read.
@@ -64,9 +63,7 @@ fn id_at<T: Record>(key: &T::Key, place: Place) -> String {
 
 /// The origins in these bytes, of the bucket with this id.
 pub(super) fn origins<T: Record>(bucket: &BucketId<T>, bytes: &[u8]) -> Option<Origins> {
-    let unit = T::SPEC.id_unit();
-    let start = bucket.place().time.checked_mul(unit.millis())?;
-    Origins::from_bytes(unit, DateTime::from_millis(start), bytes)
+    Origins::from_bytes(T::SPEC.id_unit(), bucket.place(), bytes)
 }
 
 /// The fields of a bucket once it has these origins.
@@ -120,7 +117,7 @@ pub(super) fn removed_origins<T: Record>(
         let id = id_at::<T>(key, origin.place(T::SPEC.id_unit()));
         let removed = RecordChange::BucketRemoved {
             key: Some(key.clone()),
-            span: Some(TimeRange::new(Some(origin.start), Some(origin.end))),
+            span: times::span(T::SPEC, Some(origin.start), Some(origin.end)),
             expired: *expired,
             records: are_all.then_some(origin.items),
         };

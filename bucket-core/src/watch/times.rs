@@ -73,13 +73,7 @@ impl Times {
 
     /// A span that has all records of the bucket; `None` if neither of its sides is known.
     pub(super) fn span(self, spec: &BucketSpec) -> Option<TimeRange> {
-        let end = match spec.form().span() {
-            Span::None => return None,
-            Span::Window => self.end,
-            Span::Records => self.end.and_then(just_after),
-        };
-        let span = TimeRange::new(self.start, end);
-        (span != TimeRange::ALL).then_some(span)
+        span(spec, self.start, self.end)
     }
 
     /// Whether reads have hidden the bucket at this time.
@@ -112,6 +106,21 @@ pub(super) fn project_items(spec: &BucketSpec, projection: &mut Document) {
         TIMES,
         doc! { "$cond": [{ "$isArray": &items }, both, format!("${SEALED}")] },
     );
+}
+
+/// A span that has all records of a bucket with this start and this end.
+pub(super) fn span(
+    spec: &BucketSpec,
+    start: Option<DateTime>,
+    end: Option<DateTime>,
+) -> Option<TimeRange> {
+    let end = match spec.form().span() {
+        Span::None => return None,
+        Span::Window => end,
+        Span::Records => end.and_then(just_after),
+    };
+    let span = TimeRange::new(start, end);
+    (span != TimeRange::ALL).then_some(span)
 }
 
 /// The span of the items as the answer has it.

@@ -435,6 +435,19 @@ impl Chain {
         read::newest_between(self.spec, &self.key, (&first, &end), &condition)
     }
 
+    /// The newest bucket with the time of this start in its id, or the merged one that may have buckets of it.
+    fn newest_or_merged_of(&self, start: DateTime) -> FindPlan {
+        let Some(slot) = self.spec.merge() else {
+            return self.newest_of(start, Document::new());
+        };
+        let unit = self.spec.id_unit();
+        let own = Place::at(start, unit);
+        let (first, _) = slot.span(own.date(unit));
+        let (first, own) = (self.id(Place::at(first, unit)), self.id(own));
+        let ids = (&*first, &*own, &*behind(&own));
+        read::newest_or_merged(self.spec, &self.key, ids, Place::at(start, unit).date(unit))
+    }
+
     /// The id of a bucket of this chain.
     fn id(&self, place: Place) -> String {
         let mut text = self.prefix.clone();

@@ -100,6 +100,11 @@ pub const PARTS_IDS: usize = 37;
 /// Opened by upserts.
 pub const PARTS_OBJECT: usize = 38;
 pub const PARTS_MERGED: usize = 39;
+/// Hybrid ones, with sealed buckets that are merged.
+pub const HYBRID_MERGED: usize = 40;
+/// With ids of whole seconds.
+pub const HYBRID_SECONDS_MERGED: usize = 41;
+pub const HYBRID_KEPT_MERGED: usize = 42;
 
 /// The limit, in seconds.
 pub const EXPIRE_AFTER: u32 = 3_600;
@@ -255,6 +260,20 @@ const fn merged(
     })
 }
 
+/// The same with ids of whole seconds.
+const fn merged_by_seconds(form: Form, max_bytes: Option<u32>) -> BucketSpec {
+    BucketSpec::__new(SpecParts {
+        seal_after: Some(1),
+        merge: Some(Window::Seconds(3)),
+        id: &[
+            IdSegment::Key(0),
+            IdSegment::Literal("_"),
+            IdSegment::Time(TimeUnit::Seconds),
+        ],
+        ..parts_of(form, max_bytes, AGGREGATES, false)
+    })
+}
+
 /// With sealed buckets that are merged, and statistics that are kept for longer than records.
 const fn kept(form: Form) -> BucketSpec {
     BucketSpec::__new(SpecParts {
@@ -376,7 +395,7 @@ const IN_PARTS: Form = Form::Window {
     parts: true,
 };
 
-static SPECS: [BucketSpec; 40] = [
+static SPECS: [BucketSpec; 43] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -510,6 +529,9 @@ static SPECS: [BucketSpec; 40] = [
     with_ids(IN_PARTS, None),
     spec_of(IN_PARTS, Some(MAX_BYTES), AVERAGED, true),
     merged(IN_PARTS, None, AVERAGED),
+    merged(hybrid(LatePolicy::Merge), None, AVERAGED),
+    merged_by_seconds(hybrid(LatePolicy::Side), Some(MAX_BYTES)),
+    kept(hybrid(LatePolicy::Side)),
 ];
 
 impl From<&str> for SampleKey {

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | what all of them are asked for | `asked` |
 //! | the walk over the buckets, and the commands | `packing` |
-//! | sealed buckets of several windows that become one | `merge`, `merging` |
+//! | several sealed buckets that become one | `merge`, `merging` |
 //! | a sealer: its settings and its handle | `sealer` |
 //! | the rounds of a sealer | `rounds` |
 //! | who may end a walk, and see how far it is | `watcher` |

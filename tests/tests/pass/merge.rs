@@ -35,8 +35,27 @@ struct Daily {
     at: DateTime,
 }
 
+/// Hybrid buckets that follow one another become one.
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "hybrid",
+    items = "readings",
+    capacity = 100,
+    max_duration = "1h",
+    late = "side",
+    seal_after = "1h",
+    merge = "day"
+)]
+struct Hybrid {
+    #[bucket(key)]
+    device_id: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
 #[test]
 fn compiles_and_keeps_its_promises() {
     assert_eq!(Monthly::SPEC.merge(), Some(Window::Month));
     assert_eq!(Daily::SPEC.merge(), Some(Window::Week));
+    assert_eq!(Hybrid::SPEC.merge(), Some(Window::Day));
 }

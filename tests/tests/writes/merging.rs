@@ -2,6 +2,7 @@
 
 mod checked;
 mod followed;
+mod hybrid;
 mod parts;
 
 use std::{

@@ -6,7 +6,9 @@ use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{Placed, Walk, read_item::with_key};
 use crate::{
-    bucket::{self, Head, ItemReader, packed::PackedItems, record::Record, sealed},
+    bucket::{
+        self, Head, ItemReader, merged::Origins, packed::PackedItems, record::Record, sealed,
+    },
     codec::raw::RawWriter,
     error::Damage,
     model::form::Order,
@@ -21,8 +23,8 @@ pub(super) struct Decoded<R> {
     pub(super) count: u32,
     /// The first and the last time of all of them.
     pub(super) times: Option<(DateTime, DateTime)>,
-    /// Whether they came from several buckets.
-    pub(super) is_merged: bool,
+    /// The longest span of the buckets that they came from, in milliseconds, if the bucket is merged.
+    pub(super) longest_origin: Option<i64>,
 }
 
 /// The items of a bucket that were taken so far.
@@ -193,7 +195,7 @@ impl<'w, T: Record, R> Taken<'w, T, R> {
             origins.check_count(count)?;
         }
         Ok(Decoded {
-            is_merged: self.reader.origins().is_some(),
+            longest_origin: self.reader.origins().map(Origins::longest),
             records: self.records,
             count,
             times: self.times.map(|(first, last)| (date(first), date(last))),

@@ -97,9 +97,15 @@ impl<T: Record> Route<T> {
         self.longest = self.live.longest(own, self.range);
     }
 
-    /// Which buckets may be merged, in the order of windows.
+    /// Which buckets may be merged.
     pub(super) fn merging(&self) -> Option<Merging> {
-        self.live.merging().filter(|_| self.order == Order::Window)
+        self.live.merging()
+    }
+
+    /// Whether a record can have its turn between two of another bucket: parts of a window share their span of time, and other
+    /// buckets may have places between those of a merged one.
+    pub(super) fn interleaves(&self) -> bool {
+        self.order == Order::Window || self.merging().is_some()
     }
 
     /// Requests these fields of the items, and the fields that a walk needs itself.
@@ -332,8 +338,7 @@ impl<T: Record> Route<T> {
         let Some((from, _)) = slot else {
             return TimeRange::ALL;
         };
-        let start = from.place.time.saturating_mul(T::SPEC.id_unit().millis());
-        TimeRange::new(Some(DateTime::from_millis(start)), None)
+        TimeRange::new(Some(from.place.date(T::SPEC.id_unit())), None)
     }
 
     /// The condition for a bucket to have a record that may meet the filter; empty without one.
@@ -354,6 +359,10 @@ impl<T: Record> Route<T> {
                     time: place.time,
                     sequence: u64::MAX,
                 },
+                within: true,
+            },
+            (Order::Bucket, true) => Bound {
+                place,
                 within: true,
             },
             (Order::Arrival, true) => Bound {

@@ -209,7 +209,7 @@ impl<T: Record, R> Walk<T, R> {
 
     /// Returns all held records if the order does not let buckets interleave.
     fn or_all(&mut self, ready: Ready<R>) -> Ready<R> {
-        if !self.route.by_time && self.route.order != Order::Window {
+        if !self.route.by_time && !self.route.interleaves() {
             return self.end();
         }
         ready
@@ -240,9 +240,11 @@ impl<T: Record, R> Walk<T, R> {
             Ok(decoded) => {
                 let span = believed_span(T::SPEC, &head.fields, decoded.times);
                 // Of a merged one it is known how long it may be.
-                if !decoded.is_merged || span > self.route.longest {
-                    self.longest_seen = self.longest_seen.max(span);
-                }
+                let span = match decoded.longest_origin {
+                    Some(own) if span <= self.route.longest => own,
+                    _ => span,
+                };
+                self.longest_seen = self.longest_seen.max(span);
                 Came::Healthy(head, decoded.records, decoded.count)
             }
             Err(damage) => Came::Damaged(Some(head), damage),
@@ -268,12 +270,15 @@ impl<T: Record, R> Walk<T, R> {
     }
 
     /// Where buckets may be that share a merged one with the bucket at this place, which is damaged: its turn is after all of
-    /// them, so that a token of its position leaves nothing out.
+    /// them, so that a token of its position leaves nothing out. What comes later is not merged with them yet, and may still come.
     fn slot_of(&self, place: Option<Place>) -> Option<(Place, Place)> {
         if self.route.by_time {
             return None;
         }
-        self.route.merging()?.slot(place.or(self.last)?)
+        let (merging, place) = (self.route.merging()?, place.or(self.last)?);
+        let (first, last) = merging.slot(place)?;
+        let time = merging.last_until(place);
+        Some((first, Place { time, ..last }))
     }
 
     /// Whether a bucket without a place in this window has come before. Every further find has those of
@@ -351,7 +356,7 @@ impl<T: Record, R> Walk<T, R> {
     /// What sorts before all records of the bucket at this position and of later ones.
     fn ready(&mut self, next: Option<&Head>, place: Place) -> Ready<R> {
         let group = self.group.replace(place);
-        if !self.route.by_time && self.route.order == Order::Window {
+        if !self.route.by_time && self.route.interleaves() {
             return self.complete_before(place);
         }
         if !self.route.by_time {
@@ -429,8 +434,12 @@ impl<T: Record, R> Walk<T, R> {
             Order::Bucket if !self.route.is_of_several() => {
                 let unit = T::SPEC.id_unit().millis();
                 let place = next.place.time.saturating_mul(unit);
-                let end = place.saturating_add(unit).saturating_add(longest);
-                Some((place.saturating_sub(longest), end))
+                let last = self
+                    .route
+                    .merging()
+                    .map_or(next.place.time, |merging| merging.last_until(next.place));
+                let end = last.saturating_add(1).saturating_mul(unit);
+                Some((place.saturating_sub(longest), end.saturating_add(longest)))
             }
             // Later records may sort before any held record.
             Order::Arrival | Order::Bucket => None,

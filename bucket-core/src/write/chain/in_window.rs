@@ -8,12 +8,12 @@
 
 use bson::Document;
 
-use super::{Chain, Known, Need, Step, Tail, behind, rules::Rules};
+use super::{Chain, Known, Need, Step, Tail, rules::Rules};
 use crate::{
     bucket::id::{self, Place},
     error::DamagedBucket,
     model::form::InWindow,
-    read::{self, FindPlan},
+    read::FindPlan,
 };
 
 impl Rules for InWindow {
@@ -33,16 +33,10 @@ impl Rules for InWindow {
     }
 
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {
-        let plan = match chain.spec.merge().filter(|_| chain.merged) {
-            Some(slot) => {
-                let (start, _) = slot.span(self.start);
-                let first = Place::at(start, chain.spec.id_unit());
-                let own = Place::at(self.start, chain.spec.id_unit());
-                let (first, own) = (chain.id(first), chain.id(own));
-                let ids = (&*first, &*own, &*behind(&own));
-                read::newest_or_merged(chain.spec, &chain.key, ids, self.start)
-            }
-            None => chain.newest_of(self.start, Document::new()),
+        let plan = if chain.merged {
+            chain.newest_or_merged_of(self.start)
+        } else {
+            chain.newest_of(self.start, Document::new())
         };
         plan.of_majority()
     }

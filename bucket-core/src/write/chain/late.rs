@@ -4,7 +4,7 @@
 //! time share it in any order of arrival. A sequence without gaps distinguishes its id from others of its
 //! time, as in a window.
 
-use bson::{DateTime, Document, doc};
+use bson::{DateTime, doc};
 
 use super::{Chain, Known, Step, Tail, behind, rules::Rules};
 use crate::{
@@ -40,8 +40,9 @@ impl Rules for Late {
         read::newest_between(chain.spec, &chain.key, (&first, &last), &room).of_majority()
     }
 
+    /// The newest bucket whose id has this time. One in order may have it, too, and be merged with others.
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {
-        chain.newest_of(self.start, Document::new()).of_majority()
+        chain.newest_or_merged_of(self.start).of_majority()
     }
 
     /// A side bucket is never tried without a look.

@@ -10,6 +10,7 @@ use crate::{
     bucket::{id::Place, merged::Origins},
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
+    model::form::{InWindow, Kind, Late},
 };
 
 /// How often a bucket refuses a record that it has room for before it is damaged. Between the look and the statement it may
@@ -100,7 +101,7 @@ impl Chain {
         }
     }
 
-    /// Takes a merged bucket, if this is one: it is the newest of the window if it has buckets of it.
+    /// Takes a merged bucket, if this is one: it is the newest one of the chain if it has buckets of it.
     fn saw_merged(&mut self, stored: &RawDocument) -> Result<bool, DamagedBucket> {
         let origins = Origins::read(self.spec, stored);
         let origins = origins.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
@@ -114,23 +115,28 @@ impl Chain {
         Ok(true)
     }
 
-    /// The last bucket of the chain's window that is merged with others, as if it were still there.
+    /// The last bucket of the chain that is merged with others, as if it were still there.
     fn last_merged(
         &self,
         stored: &RawDocument,
         origins: &Origins,
     ) -> Result<Option<Known>, DamagedBucket> {
-        let Some(window) = self.kind.window() else {
-            return Ok(None);
-        };
-        let window = Place::at(window.start, self.spec.id_unit());
-        let Some(place) = origins.last_of(window.time) else {
-            return Ok(None);
-        };
+        let with_time = |start| origins.last_of(Place::at(start, self.spec.id_unit()).time);
         let known = self.known(stored)?;
-        Ok(Some(Known {
+        let last = match self.kind {
+            Kind::Window(InWindow { start, .. }) | Kind::Late(Late { start, .. }) => {
+                with_time(start).map(|place| (place, known.start))
+            }
+            Kind::Hybrid(_) => origins
+                .last_origin()
+                .map(|(place, origin)| (place, origin.start)),
+            // Theirs are not merged.
+            Kind::Count(_) | Kind::Numbered(_) => None,
+        };
+        Ok(last.map(|(place, start)| Known {
             id: self.id(place),
             place,
+            start,
             sealed: true,
             ..known
         }))

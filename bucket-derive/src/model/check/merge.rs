@@ -3,7 +3,7 @@
 use crate::{
     diagnostics::Diagnostics,
     model::{Model, form::Form},
-    symbol::{MERGE, OBJECT_IDS, SEAL_AFTER, WINDOW},
+    symbol::{MAX_DURATION, MERGE, OBJECT_IDS, SEAL_AFTER, Symbol, WINDOW},
     syntax::{container::ContainerAttrs, duration::Window},
 };
 
@@ -23,10 +23,22 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         };
         cx.error(given, message, help);
     }
-    let Form::Window { window, parts, .. } = model.form else {
-        if attrs.window.given().is_none() {
+    let (key, is_too_short): (Symbol, &dyn Fn(Window) -> bool) = match model.form {
+        Form::Window { window, parts, .. } => (WINDOW, &move |merge| {
+            // The parts of one window become one.
+            let (same, shorter) = (merge == window, shortest(merge) < longest(window));
+            if parts {
+                !same && shorter
+            } else {
+                same || shorter || shortest(merge) == longest(window)
+            }
+        }),
+        Form::Hybrid { max_duration, .. } => {
+            (MAX_DURATION, &move |merge| shortest(merge) <= max_duration)
+        }
+        Form::Count { .. } | Form::Numbered { .. } => {
             let message = format!(
-                "`{MERGE}` makes one bucket of several windows, and the buckets of this model have none"
+                "`{MERGE}` makes one of the buckets of a span of time, and those of this model have none"
             );
             let help = match attrs.forms.first() {
                 Some(form) => {
@@ -35,8 +47,8 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
                 None => format!("add `{WINDOW} = \"1h\"`, or remove `{MERGE}`"),
             };
             cx.error(given, message, help);
+            return;
         }
-        return;
     };
     if model.object_ids {
         let message = format!(
@@ -45,20 +57,13 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         let help = format!("remove `{MERGE}`, or `{OBJECT_IDS}`");
         cx.error(given, message, help);
     }
-    let is_too_short = |merge: Window| {
-        if merge == window {
-            return !parts;
-        }
-        let (merge, window) = (shortest(merge), longest(window));
-        if parts {
-            merge < window
-        } else {
-            merge <= window
-        }
-    };
     if model.merge.is_some_and(is_too_short) {
-        let is = if parts { "shorter" } else { "not longer" };
-        let message = format!("`{MERGE}` is {is} than `{WINDOW}`: nothing is merged");
+        let is = if attrs.parts.given().is_some() {
+            "shorter"
+        } else {
+            "not longer"
+        };
+        let message = format!("`{MERGE}` is {is} than `{key}`: nothing is merged");
         let help = format!("make `{MERGE}` longer, or remove it");
         cx.error(given, message, help);
     }

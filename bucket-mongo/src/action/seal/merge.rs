@@ -1,4 +1,4 @@
-//! `merge`: sealed buckets of several windows become one.
+//! `merge`: several sealed buckets become one.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::{Buckets, Result, action::ActionFuture, trace};
 
 impl<T: Record> Buckets<T> {
     /// Makes one bucket of several small sealed ones, in a model with
-    /// `#[bucket(window = "1h", seal_after = "1d", merge = "week")]`: the sealed buckets of a key that follow one another within
-    /// a week become one, until they have 1,000 records together. Columns of more records take less space for each.
+    /// `#[bucket(window = "1h", seal_after = "1d", merge = "week")]`, or with `max_duration` instead of `window`: the sealed buckets
+    /// of a key that start within a week and follow one another become one, until they have 1,000 records together. Columns of more records take less space for each.
     ///
     /// Reads, statistics, edits, cursor tokens, references and [`watch`](Self::watch) go on as before. A late record gets a
     /// bucket of its own next to the merged one, and is merged into it later. Buckets with positions of sources or with fields

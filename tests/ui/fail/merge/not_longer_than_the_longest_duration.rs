@@ -1,0 +1,13 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "readings", items = "items", capacity = 100, max_duration = "1d", seal_after = "7d", merge = "day")]
+struct Reading {
+    #[bucket(key)]
+    sensor: i64,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+fn main() {}
