@@ -55,6 +55,19 @@ impl From<StoredStats> for NoStats {
     }
 }
 
+impl AsRef<Self> for StoredStats {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+#[doc(hidden)]
+impl AsRef<StoredStats> for NoStats {
+    fn as_ref(&self) -> &StoredStats {
+        StoredStats::empty()
+    }
+}
+
 impl StoredStats {
     /// The aggregates of a model without any.
     #[must_use]
@@ -89,7 +102,8 @@ impl StoredStats {
     }
 
     /// The aggregates in their stored form, under their paths.
-    pub(crate) fn to_document(&self, spec: &BucketSpec) -> Document {
+    #[must_use]
+    pub fn to_document(&self, spec: &BucketSpec) -> Document {
         let mut document = Document::new();
         for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
             if let Some(value) = value {

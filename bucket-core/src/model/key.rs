@@ -8,7 +8,7 @@ use std::{
     str::FromStr,
 };
 
-use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};
+use bson::{Bson, RawBsonRef, oid::ObjectId, spec::BinarySubtype};
 
 use super::whole;
 use crate::error::KeyError;
@@ -289,8 +289,82 @@ pub trait KeySource {
     fn part(&mut self) -> Result<KeyValue<'_>, KeyError>;
 }
 
+/// Collects the parts of a key as BSON.
+struct Values(Vec<Bson>);
+
+impl KeySink for Values {
+    fn part(&mut self, value: KeyValue<'_>) {
+        self.0.push(match value {
+            KeyValue::Bool(value) => value.into(),
+            KeyValue::Int32(value) => value.into(),
+            KeyValue::Int64(value) => value.into(),
+            KeyValue::String(text) | KeyValue::Text(text) => text.into(),
+            KeyValue::ObjectId(id) => id.into(),
+            KeyValue::Uuid(bytes) => bson::Uuid::from_bytes(bytes).into(),
+        });
+    }
+}
+
+/// The parts of a key that a caller has.
+struct Parts<'p> {
+    left: &'p [KeyValue<'p>],
+}
+
+impl KeySource for Parts<'_> {
+    fn part(&mut self) -> Result<KeyValue<'_>, KeyError> {
+        let (first, left) = self
+            .left
+            .split_first()
+            .ok_or_else(|| KeyError::new("a part is missing".to_owned()))?;
+        self.left = left;
+        Ok(*first)
+    }
+}
+
 /// All key fields of a record type. The derive makes one such struct for each model.
 pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    /// The parts in their stored form, in the order of [`BucketSpec::keys`](crate::BucketSpec::keys).
+    ///
+    /// ```
+    /// use bson::Document;
+    /// use bucket_core::{Record, RecordKey};
+    ///
+    /// /// The key as a bucket stores it.
+    /// fn stored<T: Record>(key: &T::Key) -> Document {
+    ///     let names = T::SPEC.keys().iter().map(|field| field.path.to_owned());
+    ///     names.zip(key.to_values()).collect()
+    /// }
+    /// ```
+    fn to_values(&self) -> Vec<Bson> {
+        let mut values = Values(Vec::new());
+        self.visit(&mut values);
+        values.0
+    }
+
+    /// The key from its parts, in the order of [`BucketSpec::keys`](crate::BucketSpec::keys). Each is a stored value, or a text
+    /// ([`KeyValue::Text`]) that the type of the part reads, such as one that an operator types.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if there are more or fewer parts, or if one has another type or is out of range.
+    ///
+    /// ```
+    /// use bucket_core::{KeyError, KeyValue, Record, RecordKey};
+    ///
+    /// fn typed<T: Record>(texts: &[&str]) -> Result<T::Key, KeyError> {
+    ///     let parts: Vec<KeyValue<'_>> = texts.iter().copied().map(KeyValue::Text).collect();
+    ///     T::Key::from_parts(&parts)
+    /// }
+    /// ```
+    fn from_parts(parts: &[KeyValue<'_>]) -> Result<Self, KeyError> {
+        let mut source = Parts { left: parts };
+        let key = Self::read(&mut source)?;
+        match source.left.len() {
+            0 => Ok(key),
+            more => Err(KeyError::new(format!("{more} parts too many"))),
+        }
+    }
+
     #[doc(hidden)]
     /// Passes the parts to `sink` in the order of the model.
     fn visit(&self, sink: &mut dyn KeySink);
@@ -302,4 +376,64 @@ pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     ///
     /// [`KeyError`] if a part is missing, has another type or is out of range.
     fn read(source: &mut dyn KeySource) -> Result<Self, KeyError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Pair {
+        name: String,
+        number: i64,
+        id: ObjectId,
+    }
+
+    impl RecordKey for Pair {
+        fn visit(&self, sink: &mut dyn KeySink) {
+            sink.part(self.name.to_key());
+            sink.part(self.number.to_key());
+            sink.part(self.id.to_key());
+        }
+
+        fn read(source: &mut dyn KeySource) -> Result<Self, KeyError> {
+            Ok(Self {
+                name: String::from_key(source.part()?)?,
+                number: i64::from_key(source.part()?)?,
+                id: ObjectId::from_key(source.part()?)?,
+            })
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_from_its_values_and_from_their_texts() {
+        let id = ObjectId::from_bytes([7; 12]);
+        let key = Pair {
+            name: "a=b 1".to_owned(),
+            number: i64::MIN,
+            id,
+        };
+        let values: [Bson; 3] = ["a=b 1".into(), i64::MIN.into(), id.into()];
+        assert_eq!(key.to_values(), values);
+        let (number, hex) = (i64::MIN.to_string(), id.to_hex());
+        let stored = [
+            KeyValue::String("a=b 1"),
+            KeyValue::Int64(i64::MIN),
+            KeyValue::ObjectId(id),
+        ];
+        let texts = [
+            KeyValue::Text("a=b 1"),
+            KeyValue::Text(&number),
+            KeyValue::Text(&hex),
+        ];
+        assert_eq!(Pair::from_parts(&stored), Ok(key.clone()));
+        assert_eq!(Pair::from_parts(&texts), Ok(key));
+    }
+
+    #[test]
+    fn too_few_and_too_many_parts_are_no_key() {
+        let parts = [KeyValue::Text("000000000000000000000001"); 4];
+        assert!(Pair::from_parts(&parts[..2]).is_err());
+        assert!(Pair::from_parts(&parts).is_err());
+    }
 }

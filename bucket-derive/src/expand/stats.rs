@@ -93,6 +93,13 @@ pub(super) fn impls(cx: &Expand<'_>) -> TokenStream {
                 Self { parts: __parts, #of }
             }
         }
+        #[doc(hidden)]
+        #[automatically_derived]
+        impl #params ::core::convert::AsRef<#private::StoredStats> for #stats_ty #own {
+            fn as_ref(&self) -> &#private::StoredStats {
+                &self.parts
+            }
+        }
         impl #params #stats_ty #own {
             #paths
         }

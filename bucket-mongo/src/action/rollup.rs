@@ -7,7 +7,7 @@ use bucket_core::{
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
-use mongodb::bson::DateTime;
+use mongodb::bson::{DateTime, Document};
 use tracing::Instrument;
 
 use super::{
@@ -210,6 +210,23 @@ impl<T: Record> RollupRow<T> {
     #[must_use]
     pub fn stats(&self) -> Option<&T::Stats> {
         self.stats.as_ref()
+    }
+
+    /// The aggregates of its records as a bucket stores its own: each under its path, without those that have no value.
+    /// `None` if there are no records.
+    ///
+    /// ```
+    /// # use bucket_mongo::{Record, Rollup};
+    /// fn print<T: Record>(rollup: &Rollup<T>) {
+    ///     for row in rollup {
+    ///         println!("{}: {:?}", row.start(), row.to_document());
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn to_document(&self) -> Option<Document> {
+        let stats = self.stats.as_ref()?;
+        Some(stats.as_ref().to_document(T::SPEC))
     }
 }
 

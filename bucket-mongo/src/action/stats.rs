@@ -102,6 +102,21 @@ impl<T: Record> RangeStats<T> {
         self.stats
     }
 
+    /// The aggregates of all records as a bucket stores its own: each under its path, without those that have no value.
+    ///
+    /// It is for programs that show statistics of any model.
+    ///
+    /// ```
+    /// # use bucket_mongo::{Record, RangeStats};
+    /// fn print<T: Record>(stats: &RangeStats<T>) {
+    ///     println!("{} records: {}", stats.count(), stats.to_document());
+    /// }
+    /// ```
+    #[must_use]
+    pub fn to_document(&self) -> Document {
+        self.stats.as_ref().to_document(T::SPEC)
+    }
+
     /// The number of buckets that the records are in.
     #[must_use]
     pub fn buckets(&self) -> u64 {

@@ -161,6 +161,25 @@ impl<'a, T: Record> VerifyQuery<'a, T> {
         FindingStream::new(Verifying::new(self.asked))
     }
 
+    /// Only where the indexes differ from the model's, in words: it reads no bucket and changes nothing. `None` if the user may
+    /// not list them. A collection that does not exist differs in nothing.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn has_its_indexes<T: Bucketed>(buckets: &Buckets<T>) -> Result<bool> {
+    ///     let differences = buckets.verify().indexes().await?;
+    ///     Ok(differences.is_some_and(|differences| differences.is_empty()))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection.
+    pub async fn indexes(self) -> Result<Option<Vec<String>>> {
+        let indexes = Indexes::of(self.asked.buckets, "verify").await?;
+        Ok(indexes.map(|indexes| indexes.without(&[])))
+    }
+
     async fn run(self) -> Result<VerifyReport> {
         let keep = self.keep;
         let mut verifying = Verifying::new(self.asked);
