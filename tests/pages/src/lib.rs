@@ -25,6 +25,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md";
     contributing: "CONTRIBUTING.md";
+    cli_readme: "bucket-cli/README.md";
     architecture: "docs/architecture.md";
     aggregates: "docs/book/src/aggregates.md";
     all_keys: "docs/book/src/all-keys.md";
@@ -33,6 +34,7 @@ pages! {
     attributes_in_buckets: "docs/book/src/attributes-in-buckets.md";
     benchmarks: "docs/book/src/benchmarks.md";
     comparison: "docs/book/src/comparison.md";
+    command_line: "docs/book/src/command-line.md";
     compatibility: "docs/book/src/compatibility.md";
     cookbook_iot: "docs/book/src/cookbook-iot.md";
     cookbook_pagination: "docs/book/src/cookbook-pagination.md";

@@ -12,7 +12,13 @@ use std::{
 
 use self::source::{Files, Imports, imports};
 
-const CRATES: [&str; 4] = ["bucket-core", "bucket-mongo", "bucket-derive", "bench"];
+const CRATES: [&str; 5] = [
+    "bucket-core",
+    "bucket-mongo",
+    "bucket-derive",
+    "bucket-cli",
+    "bench",
+];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -1,0 +1,66 @@
+//! `records`: records of a key, and where to go on.
+
+use bucket_mongo::Bucketed;
+use serde_json::json;
+
+use crate::{
+    at::At, error::Error, exit::Outcome, key::KeyWords, out::Format, rows::Rows, span::Span,
+};
+
+/// Which records.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Asked {
+    #[command(flatten)]
+    key: KeyWords,
+    #[command(flatten)]
+    span: Span,
+    /// At most this many records
+    #[arg(long, value_name = "NUMBER", default_value_t = 25, value_parser = limit)]
+    limit: usize,
+    /// The newest record first
+    #[arg(long)]
+    newest: bool,
+    /// Go on after this token of an earlier call, with the same key, span and order
+    #[arg(long, value_name = "TOKEN")]
+    after: Option<String>,
+}
+
+/// All of them are in memory at once.
+fn limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(limit @ 1..=10_000) => Ok(limit),
+        _ => Err("it is a number from 1 to 10000".to_owned()),
+    }
+}
+
+pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
+    let key = crate::key::parse::<T>(&asked.key.key)?;
+    let mut query = at
+        .buckets
+        .records(key)
+        .between(asked.span.range()?)
+        .limit(asked.limit);
+    if asked.newest {
+        query = query.newest_first();
+    }
+    if let Some(token) = asked.after {
+        query = query.after(token);
+    }
+    let page = query.await?;
+    let next = page.next_token().map(ToString::to_string);
+    let rows = Rows::of(&page.into_records())?;
+    if at.out.format() == Format::Json {
+        for record in rows.json() {
+            at.out.json(&json!({ "record": record }))?;
+        }
+        at.out.json(&json!({ "next": next }))?;
+        return Ok(Outcome::Done);
+    }
+    at.out.table(&rows.table())?;
+    if let Some(next) = next {
+        at.out.note(&format!(
+            "there are more: give the same options and --after {next}"
+        ));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,162 @@
+//! `repair`: what `verify` finds is mended, or moves into the quarantine.
+
+use std::time::Duration;
+
+use bucket_mongo::{Bucketed, RepairReport, VerifyReport};
+use serde_json::json;
+
+use crate::{
+    at::At,
+    error::Error,
+    exit::Outcome,
+    key::MaybeKey,
+    out::Format,
+    progress,
+    signal::Signal,
+    span::{Span, duration},
+    text::printable,
+};
+
+/// What is repaired.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Asked {
+    #[command(flatten)]
+    key: MaybeKey,
+    #[command(flatten)]
+    span: Span,
+    /// The collection for buckets that cannot be mended; that of the model with `_quarantine` if not given
+    #[arg(long, value_name = "NAME")]
+    quarantine: Option<String>,
+    /// At most this many findings in one call
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
+    keep: usize,
+    /// Wait this long after every 100 buckets of the check
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pause: Option<Duration>,
+    /// Do it: without this, the plan is shown and nothing changes
+    #[arg(long)]
+    yes: bool,
+}
+
+/// How many findings are repaired between two looks at the signals.
+const PIECE: usize = 50;
+
+pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
+    let bar = progress::spinner(at.out);
+    bar.set_message("checking");
+    let mut check = at
+        .buckets
+        .verify()
+        .between(asked.span.range()?)
+        .pause(asked.pause.unwrap_or_default())
+        .keep(asked.keep);
+    if let Some(key) = At::<T>::key(&asked.key.key)? {
+        check = check.key(key);
+    }
+    let found = tokio::select! {
+        biased;
+        signal = at.signals.first() => {
+            at.out.note("nothing was changed: run the same command again");
+            return Ok(Outcome::Interrupted(signal));
+        }
+        found = check => found?,
+    };
+    let buckets = at.buckets.clone();
+    let mut planning = buckets.repair(&found).dry_run();
+    if let Some(name) = &asked.quarantine {
+        planning = planning.quarantine(name);
+    }
+    let plan = planning.await?;
+    bar.finish_and_clear();
+    let is_empty = found.is_clean() && plan.created_indexes.is_empty();
+    if is_empty || !asked.yes {
+        print(&mut at, &plan, None)?;
+        if is_empty {
+            return Ok(Outcome::Done);
+        }
+        at.out.note("nothing was changed: give --yes to do it");
+        return Ok(Outcome::Planned);
+    }
+    if at.out.format() != Format::Json {
+        print(&mut at, &plan, None)?;
+        at.out.flush()?;
+    }
+    let (done, signal) = pieces(&mut at, &found, &asked).await?;
+    print(&mut at, &plan, Some(&done))?;
+    if let Some(signal) = signal {
+        at.out
+            .note("the other findings are left: run the same command again");
+        return Ok(Outcome::Interrupted(signal));
+    }
+    if done.not_kept > 0 {
+        at.out
+            .note("there are more findings: run the same command again");
+    }
+    let is_left = done.left + done.changed + done.not_kept > 0 || !done.indexes.is_empty();
+    Ok(if is_left {
+        Outcome::Found
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Repairs the findings, some at a time.
+async fn pieces<T: Bucketed>(
+    at: &mut At<'_, T>,
+    found: &VerifyReport,
+    asked: &Asked,
+) -> Result<(RepairReport, Option<Signal>), Error> {
+    let mut done = RepairReport::default();
+    let mut rest = found.findings.as_slice();
+    loop {
+        let (piece, others) = rest.split_at(rest.len().min(PIECE));
+        rest = others;
+        let mut of_piece = VerifyReport::default();
+        of_piece.findings = piece.to_vec();
+        of_piece.indexes.clone_from(&found.indexes);
+        let mut repair = at.buckets.repair(&of_piece);
+        if let Some(name) = &asked.quarantine {
+            repair = repair.quarantine(name);
+        }
+        add(&mut done, repair.await?);
+        if rest.is_empty() {
+            break;
+        }
+        if let Some(signal) = at.signals.came() {
+            return Ok((done, Some(signal)));
+        }
+    }
+    let kept = u64::try_from(found.findings.len()).unwrap_or(u64::MAX);
+    done.not_kept = found.total().saturating_sub(kept);
+    Ok((done, None))
+}
+
+fn add(sum: &mut RepairReport, piece: RepairReport) {
+    sum.mended += piece.mended;
+    sum.quarantined += piece.quarantined;
+    sum.left += piece.left;
+    sum.changed += piece.changed;
+    sum.fine += piece.fine;
+    sum.buckets.extend(piece.buckets);
+    sum.created_indexes.extend(piece.created_indexes);
+    // Those of the last piece are what is left.
+    sum.indexes = piece.indexes;
+    sum.quarantine = piece.quarantine;
+}
+
+fn print<T: Bucketed>(
+    at: &mut At<'_, T>,
+    plan: &RepairReport,
+    done: Option<&RepairReport>,
+) -> Result<(), Error> {
+    if at.out.format() == Format::Json {
+        return at.out.json(&json!({ "plan": plan, "done": done }));
+    }
+    let report = done.unwrap_or(plan).to_string();
+    let heading = if done.is_some() { "done:" } else { "plan:" };
+    at.out.text(heading)?;
+    for line in report.lines() {
+        at.out.text(&format!("  {}", printable(line)))?;
+    }
+    Ok(())
+}

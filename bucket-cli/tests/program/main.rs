@@ -1,0 +1,15 @@
+//! The command line as a user runs it, on a real server.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
+mod faults;
+mod looking;
+mod models;
+mod plans;
+mod program;
+mod without_server;
