@@ -19,7 +19,7 @@ mod writer;
 
 use bson::{DateTime, Document, RawDocumentBuf};
 use bucket_core::{
-    CursorToken, Record, TimeRange,
+    CursorToken, Limits, Record, TimeRange,
     check::Checker,
     read::{Live, StatsReader, Walk, WalkOrder, live, live_stats, longest},
     repair::{Remedy, remedy},
@@ -671,16 +671,13 @@ fn hybrid_buckets_on_both_sides_of_one_that_stays_do_not_become_one() {
 #[test]
 fn a_merge_of_hybrid_buckets_hides_nothing_that_verify_finds() {
     type Damages = (&'static str, fn(&mut Document));
-    let damages: [Damages; 9] = [
+    let damages: [Damages; 8] = [
         ("it is gone", |document| document.clear()),
         ("its count is a text", |document| {
             document.insert("count", "x");
         }),
         ("its start is a text", |document| {
             document.insert("bucket_start", "x");
-        }),
-        ("it ends too late", |document| {
-            moved(document, "bucket_end", 2_500);
         }),
         ("it ends too early", |document| {
             moved(document, "bucket_end", -50);
@@ -716,6 +713,22 @@ fn a_merge_of_hybrid_buckets_hides_nothing_that_verify_finds() {
             assert_eq!(after, before, "bucket {at}: {damage}");
         }
     }
+}
+
+#[test]
+fn a_hybrid_bucket_that_ends_too_late_ends_with_its_last_record_once_it_is_merged() {
+    let records: Vec<Drawn> = (0..20).map(|n| Drawn::at(n * 100)).collect();
+    let mut collection = stored::<HYBRID_MERGED>(&[records], NOW);
+    sealed::<HYBRID_MERGED>(&collection, &[true], NOW);
+    for at in [1, 4] {
+        collection.damage(|documents| {
+            documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+            moved(&mut documents[at], "bucket_end", 300);
+        });
+    }
+    assert_eq!(kinds::<HYBRID_MERGED>(&collection), ["LongSpan"; 2]);
+    assert_eq!(merged::<HYBRID_MERGED>(&collection, &[true], NOW), 5);
+    assert_eq!(kinds::<HYBRID_MERGED>(&collection), [""; 0]);
 }
 
 #[test]
@@ -781,6 +794,71 @@ fn buckets_become_one() {
         assert_eq!(document.get_i32("count").unwrap(), 6);
         let sum = document.get_document("stats").unwrap();
         assert_eq!(sum.get_i64("sum").unwrap(), 6, "{sum}");
+    }
+}
+
+/// Of a slot that is not over, only the begin can be in one bucket with it.
+fn goes_on_after_damage<const F: usize>() {
+    // Those that end until 3,500 may be merged.
+    let now = DateTime::from_millis(4_500);
+    let mut collection = stored::<F>(&[(0..8).map(|n| Drawn::at(3_000 + n)).collect()], now);
+    collection.damage(|documents| {
+        documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
+        documents[0].insert("count", "x");
+    });
+    let query = Query {
+        newest_first: false,
+        order: WalkOrder::Cursor,
+        range: TimeRange::ALL,
+        now,
+    };
+    let mut walk = query.walk::<F>();
+    let tokens = walk.tokens();
+    let mut damaged = Vec::new();
+    for stored in collection.find(&walk.find(0)) {
+        damaged.extend(walk.take(&stored).damaged);
+    }
+    damaged.extend(walk.end().damaged);
+    let token = tokens.of(&damaged[0]);
+    let next = [Drawn::at(5_200), Drawn::at(5_900)];
+    store_more::<F>(&mut collection, &next, 100, now);
+    let seen = query.pages::<F>(&collection, Some(&token), false, 10);
+    assert_eq!(seen, [100, 101]);
+}
+
+#[test]
+fn what_comes_after_a_damaged_bucket_of_a_slot_that_goes_on_is_after_its_token() {
+    goes_on_after_damage::<WINDOW_MERGED>();
+    goes_on_after_damage::<HYBRID_MERGED>();
+}
+
+/// They were stored under a longer limit.
+#[test]
+fn a_walk_meets_the_longest_of_the_buckets_that_a_merged_one_was_made_of() {
+    type F = Sample<HYBRID_MERGED>;
+    let mut collection = Collection::new(F::SPEC);
+    let mut batch = Batch::of::<F>();
+    let limits = Limits::new().max_duration(2);
+    for (index, at) in [100, 1_900, 2_200, 2_300, 6_000].into_iter().enumerate() {
+        let sample = Drawn::at(at).sample::<HYBRID_MERGED>(index);
+        batch.push_with(index, &sample, Some(limits)).unwrap();
+    }
+    batch.set_now(NOW);
+    store(batch, &mut collection);
+    sealed::<HYBRID_MERGED>(&collection, &[true], NOW);
+    assert_eq!(merged::<HYBRID_MERGED>(&collection, &[true], NOW), 2);
+    for order in [WalkOrder::Time, WalkOrder::Cursor] {
+        let query = Query {
+            newest_first: true,
+            order,
+            range: TimeRange::new(Some(DateTime::from_millis(0)), None),
+            now: NOW,
+        };
+        let mut walk = query.walk::<HYBRID_MERGED>();
+        for stored in collection.find(&walk.find(0)) {
+            walk.take(&stored);
+        }
+        assert_eq!(walk.longer(), Some(1_800));
     }
 }
 

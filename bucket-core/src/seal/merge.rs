@@ -247,7 +247,7 @@ impl<'a> Part<'a> {
                 .take(usize::try_from(origin.items).unwrap_or(usize::MAX))
                 .collect(),
         });
-        let slices: Vec<Slice<'a>> = slices.collect();
+        let mut slices: Vec<Slice<'a>> = slices.collect();
         let mismatch = || Damage::CountMismatch {
             count: self.count.into(),
             items: number,
@@ -260,7 +260,20 @@ impl<'a> Part<'a> {
         {
             return Err(mismatch());
         }
+        self.end_with_last_record(spec, &mut slices);
         Ok(slices)
+    }
+
+    /// Lets the span of a hybrid bucket end with its last record, as `repair` does: later nobody knows whose end it was.
+    fn end_with_last_record(&self, spec: &BucketSpec, slices: &mut [Slice<'a>]) {
+        let is_merged = !matches!(self.stored.get(MERGED), Ok(None));
+        let ([own], true) = (slices, spec.form().sorts() && !is_merged) else {
+            return;
+        };
+        let time = |item: &Cow<'a, RawDocument>| item.get_datetime(spec.time().name).ok();
+        if let Some(latest) = own.items.iter().filter_map(time).max() {
+            own.origin.end = own.origin.end.min(latest).max(own.origin.start);
+        }
     }
 }
 
