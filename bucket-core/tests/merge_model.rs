@@ -748,7 +748,7 @@ fn the_span_of_a_merged_hybrid_bucket_is_checked_and_mended() {
     ];
     let records: Vec<Drawn> = (0..20).map(|n| Drawn::at(n * 100 + 50)).collect();
     for (number, damage) in damages.into_iter().enumerate() {
-        let mut collection = stored::<HYBRID_SECONDS_MERGED>(&[records.clone()], NOW);
+        let mut collection = stored::<HYBRID_SECONDS_MERGED>(std::slice::from_ref(&records), NOW);
         sealed::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
         merged::<HYBRID_SECONDS_MERGED>(&collection, &[true], NOW);
         let whole = collection.documents();
