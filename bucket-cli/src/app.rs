@@ -4,7 +4,7 @@ use std::{env, ffi::OsString, path::Path, process::ExitCode};
 
 #[cfg(feature = "seal")]
 use bucket_mongo::{Archive, bson::Document, mongodb::Client};
-use bucket_mongo::{Bucketed, Buckets};
+use bucket_mongo::{BucketSpec, Bucketed, Buckets};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
@@ -82,8 +82,8 @@ impl App {
         Self { models: models.0 }
     }
 
-    /// Adds a model whose handle has other settings: limits by key, a write concern, a longest span. Use those of the
-    /// service: `verify` checks buckets against the limits of the handle.
+    /// Adds a model whose handle has other settings, or replaces it: limits by key, a write concern, a longest span. Use those
+    /// of the service: `verify` checks buckets against the limits of the handle.
     ///
     /// ```
     /// # use bucket_mongo::Bucketed;
@@ -98,6 +98,10 @@ impl App {
         mut self,
         settings: impl Fn(Buckets<T>) -> Buckets<T> + 'static,
     ) -> Self {
+        let is_it = |spec: &BucketSpec| {
+            (spec.collection(), spec.record()) == (T::SPEC.collection(), T::SPEC.record())
+        };
+        self.models.retain(|model| !is_it(model.spec()));
         self.models.push(Box::new(Adaptor::<T>::with(settings)));
         self
     }
@@ -156,14 +160,13 @@ impl App {
             .enable_all()
             .build()
             .map_err(|error| Error::Failed(format!("the runtime does not start: {error}")))?;
-        runtime.block_on(self.on_server(global, command, program, out))
+        runtime.block_on(self.on_server(global, command, out))
     }
 
     async fn on_server(
         &self,
         global: Global,
         command: Command,
-        program: &str,
         out: &mut Out,
     ) -> Result<Outcome, Error> {
         let models = self.chosen(global.model.as_deref(), command.is_for_all())?;
@@ -176,10 +179,7 @@ impl App {
             let message = "no database: give --database, or a connection string with one (mongodb://host/NAME)";
             return Err(Error::Usage(message.to_owned()));
         };
-        let mut words = vec![program.to_owned()];
-        if let Some(database) = &global.database {
-            words.extend(["--database".to_owned(), database.clone()]);
-        }
+        let words = again(&global);
         let signals = Signals::listen();
         let mut worst = Outcome::Done;
         for model in models {
@@ -250,6 +250,27 @@ impl App {
     }
 }
 
+/// The words that begin a command that works with the same data: the program as it was typed, and where the data is. The
+/// connection string may have a password.
+fn again(global: &Global) -> Vec<String> {
+    let typed = env::args_os().next().unwrap_or_default();
+    let mut words = vec![typed.to_string_lossy().into_owned()];
+    let mut add = |option: &str, value: Option<&String>| {
+        words.extend(
+            value
+                .into_iter()
+                .flat_map(|value| [option.to_owned(), value.clone()]),
+        );
+    };
+    add("--database", global.database.as_ref());
+    #[cfg(feature = "seal")]
+    {
+        add("--archive-database", global.archive_database.as_ref());
+        add("--archive-collection", global.archive_collection.as_ref());
+    }
+    words
+}
+
 #[cfg(feature = "seal")]
 fn archive(global: &Global, client: &Client, database: &str) -> Option<Archive> {
     let of_archive = client.database(global.archive_database.as_deref().unwrap_or(database));
@@ -263,10 +284,13 @@ fn archive(global: &Global, client: &Client, database: &str) -> Option<Archive> 
 /// The name that the program was started with.
 fn name(words: &[OsString]) -> String {
     let first = words.first().map(Path::new);
-    let name = first.and_then(Path::file_stem);
+    let name = first.and_then(Path::file_name);
     name.map_or_else(
         || "bucket-cli".to_owned(),
-        |name| name.to_string_lossy().into_owned(),
+        |name| {
+            let name = name.to_string_lossy();
+            name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+        },
     )
 }
 
@@ -302,5 +326,28 @@ impl Global {
             (false, true) => Format::Csv,
             _ => Format::Text,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucket_mongo::bson::DateTime;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "readings", items = "readings", window = "1h")]
+    struct Reading {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+    }
+
+    #[test]
+    fn a_model_with_settings_replaces_the_one_without() {
+        let app = App::of::<(Reading,)>().model_with::<Reading>(|readings| readings);
+        assert_eq!(app.names(), ["readings (Reading)"]);
     }
 }

@@ -117,17 +117,18 @@ pub(crate) enum Command {
 impl Command {
     /// Whether a signal may end it at any moment. The others end themselves at a safe point.
     pub(crate) fn may_end_anywhere(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            // An index that is replaced is gone for a moment.
+            Self::Ensure(asked) => !asked.yes,
             Self::Status(_)
-                | Self::Ensure(_)
-                | Self::Keys(_)
-                | Self::Show(_)
-                | Self::Page(_)
-                | Self::Records(_)
-                | Self::Stats(_)
-                | Self::Rollup(_)
-        )
+            | Self::Keys(_)
+            | Self::Show(_)
+            | Self::Page(_)
+            | Self::Records(_)
+            | Self::Stats(_)
+            | Self::Rollup(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether it runs on every model if none is named.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bucket_mongo::mongodb::{Client, options::ClientOptions};
+use bucket_mongo::mongodb::{Client, error::ErrorKind, options::ClientOptions};
 
 use crate::error::Error;
 
@@ -12,9 +12,15 @@ const SELECTION: Duration = Duration::from_secs(10);
 /// A client, and the database that the connection string names.
 pub(crate) async fn connect(uri: &str) -> Result<(Client, Option<String>), Error> {
     let doing = "the connection string (MONGODB_URI or --uri)";
-    let mut options = ClientOptions::parse(uri)
-        .await
-        .map_err(Error::driver(doing))?;
+    let parsed = ClientOptions::parse(uri).await;
+    let mut options = parsed.map_err(|error| match &*error.kind {
+        // The text of the driver may have a part of the password.
+        ErrorKind::InvalidArgument { .. } => Error::Failed(format!(
+            "{doing} is malformed: it is mongodb://USER:PASSWORD@HOST/DATABASE, and the characters `:/?#[]@%` of a user or a \
+             password are percent-encoded"
+        )),
+        _ => Error::driver(doing)(error),
+    })?;
     options.server_selection_timeout.get_or_insert(SELECTION);
     options.app_name.get_or_insert_with(|| "bucket-cli".into());
     let database = options.default_database.clone();
@@ -28,31 +34,25 @@ const SECRET: [&str; 2] = ["tlscertificatekeyfilepassword=", "authmechanismprope
 
 /// The text with `***` for the user and the password of each connection string in it.
 pub(crate) fn redacted(text: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        words.push(without_secrets(word));
-    }
-    words.join(" ")
-}
-
-fn without_secrets(word: &str) -> String {
-    let mut shown = match word.split_once("://") {
-        // A password that is not encoded may hold `/` or `@`: what is before the last one goes.
-        Some((scheme, rest)) if scheme.contains("mongodb") => match rest.rsplit_once('@') {
+    // A password that is not encoded may hold a blank, `/` or `@`: all goes up to the last `@`. Of several connection strings, what is
+    // between them goes too.
+    let mut shown = match text.split_once("://") {
+        Some((scheme, rest)) => match rest.rsplit_once('@') {
             Some((_, hosts)) => format!("{scheme}://{HIDDEN}@{hosts}"),
-            None => word.to_owned(),
+            None => text.to_owned(),
         },
-        _ => word.to_owned(),
+        None => text.to_owned(),
     };
     for option in SECRET {
-        let Some(at) = shown.to_ascii_lowercase().find(option) else {
-            continue;
-        };
-        let from = at + option.len();
-        let to = shown[from..]
-            .find('&')
-            .map_or(shown.len(), |end| from + end);
-        shown.replace_range(from..to, HIDDEN);
+        let mut begin = 0;
+        // ASCII letters have the same place in both cases.
+        while let Some(at) = shown[begin..].to_ascii_lowercase().find(option) {
+            let from = begin + at + option.len();
+            let end = shown[from..].find(['&', ' ', '`', '"']);
+            let to = end.map_or(shown.len(), |end| from + end);
+            shown.replace_range(from..to, HIDDEN);
+            begin = from + HIDDEN.len();
+        }
     }
     shown
 }
@@ -75,6 +75,16 @@ mod tests {
                 "mongodb://h/?tlsCertificateKeyFilePassword=***&w=1",
             ),
             ("me@example.org", "me@example.org"),
+            (
+                "`mongodb://me:pa ss@h` is unknown",
+                "`mongodb://***@h` is unknown",
+            ),
+            ("MONGODB://me:pw@h", "MONGODB://***@h"),
+            ("mongdb://me:pw@h", "mongdb://***@h"),
+            (
+                "mongodb://me:pw@h and mongodb://you:pw@h",
+                "mongodb://***@h",
+            ),
         ] {
             assert_eq!(redacted(text), shown);
         }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use bucket_mongo::bson::{Binary, Bson, Document, Uuid, oid::ObjectId, spec::BinarySubtype};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use bucket_mongo::bson::{self, Binary, Bson, Document, Uuid, oid::ObjectId, spec::BinarySubtype};
 use serde_json::{Map, Value, json};
 
 use crate::text;
@@ -34,8 +35,21 @@ pub(crate) fn value(bson: &Bson) -> Value {
         Bson::Binary(binary) if uuid(binary).is_some() => {
             json!({ "$uuid": uuid(binary).map(|uuid| uuid.to_string()) })
         }
+        Bson::Binary(binary) => json!({ "$binary": {
+            "base64": BASE64_STANDARD.encode(&binary.bytes),
+            "subType": format!("{:02x}", u8::from(binary.subtype)),
+        }}),
         // Its own form is the extended JSON of these.
         other => serde_json::to_value(other).unwrap_or_else(|_| other.to_string().into()),
+    }
+}
+
+/// A report of the library in the same form.
+pub(crate) fn report(of: &impl serde::Serialize) -> Value {
+    match bson::serialize_to_bson(of) {
+        Ok(bson) => value(&bson),
+        // A number that BSON does not have.
+        Err(_) => serde_json::to_value(of).unwrap_or(Value::Null),
     }
 }
 
@@ -58,7 +72,7 @@ pub(crate) fn uuid(binary: &Binary) -> Option<Uuid> {
 pub(crate) fn key_part(value: &Value) -> Option<Bson> {
     Some(match value {
         Value::Bool(flag) => (*flag).into(),
-        Value::Number(number) => number.as_i64()?.into(),
+        Value::Number(number) => whole(number)?.into(),
         Value::String(text) => text.as_str().into(),
         Value::Object(fields) => {
             let (name, value) = fields.iter().next().filter(|_| fields.len() == 1)?;
@@ -72,6 +86,12 @@ pub(crate) fn key_part(value: &Value) -> Option<Bson> {
         }
         Value::Null | Value::Array(_) => return None,
     })
+}
+
+/// Also a whole number that is stored as a double.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    let of_double = || number.to_string().strip_suffix(".0")?.parse().ok();
+    number.as_i64().or_else(of_double)
 }
 
 /// One line, without a character that a terminal would obey.
@@ -106,9 +126,9 @@ mod tests {
     fn values_have_the_relaxed_form() {
         let document = doc! {
             "a": 1_i64, "b": 2.5, "c": f64::NAN, "d": DateTime::from_millis(0), "e": Bson::Null,
-            "f": ["x", true],
+            "f": ["x", true], "g": Binary { subtype: BinarySubtype::Generic, bytes: vec![1, 2] },
         };
-        let expected = r#"{"a":1,"b":2.5,"c":{"$numberDouble":"NaN"},"d":{"$date":"1970-01-01T00:00:00.000Z"},"e":null,"f":["x",true]}"#;
+        let expected = r#"{"a":1,"b":2.5,"c":{"$numberDouble":"NaN"},"d":{"$date":"1970-01-01T00:00:00.000Z"},"e":null,"f":["x",true],"g":{"$binary":{"base64":"AQI=","subType":"00"}}}"#;
         assert_eq!(object(&document).to_string(), expected);
     }
 

@@ -13,7 +13,7 @@ use crate::{error::Error, json};
 #[derive(Debug, Clone, Args)]
 pub(crate) struct KeyWords {
     /// The key: `name=value` for each of its fields, or one JSON object
-    #[arg(value_name = "KEY", required = true)]
+    #[arg(value_name = "KEY", required = true, allow_negative_numbers = true)]
     pub(crate) key: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct KeyWords {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MaybeKey {
     /// Only this key: `name=value` for each of its fields, or one JSON object
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub(crate) key: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ fn of_words<T: Bucketed>(words: &[String]) -> Result<Vec<Bson>, Error> {
     let mut parts: Vec<Option<Bson>> = vec![None; keys.len()];
     for word in words {
         let named = word.split_once('=').and_then(|(name, text)| {
-            let at = keys
-                .iter()
-                .position(|key| key.path == name || key.field == name)?;
+            // A field may have the stored name of another one.
+            let by_path = keys.iter().position(|key| key.path == name);
+            let at = by_path.or_else(|| keys.iter().position(|key| key.field == name))?;
             Some((at, text))
         });
         let (at, text) = match named {

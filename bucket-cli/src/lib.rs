@@ -33,9 +33,9 @@
 //! | 0 | all is done; also if the reader of the output has closed it |
 //! | 1 | an error: what happened is on the standard error |
 //! | 2 | the command line is wrong |
-//! | 3 | something is wrong with the data or the indexes: `verify`, `status`, `ensure`, `repair` |
+//! | 3 | something is wrong with the data or the indexes, or is left to be done |
 //! | 4 | a plan was shown and not carried out, because `--yes` is missing |
-//! | 129, 130, 143 | SIGHUP, SIGINT or SIGTERM ended it at a safe point |
+//! | 129, 130, 143 | SIGHUP, SIGINT or SIGTERM ended it |
 //!
 //! # Features
 //!

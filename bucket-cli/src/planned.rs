@@ -44,6 +44,8 @@ pub(crate) struct Sums {
     /// Buckets that others changed meanwhile.
     pub(crate) changed: u64,
     pub(crate) damaged: u64,
+    /// Buckets that say now since when they take no more records, so that a later merge takes them.
+    pub(crate) dated: u64,
 }
 
 impl Sums {
@@ -55,6 +57,7 @@ impl Sums {
         self.stay += other.stay;
         self.changed += other.changed;
         self.damaged += other.damaged;
+        self.dated += other.dated;
     }
 
     fn json(&self) -> Value {
@@ -66,6 +69,7 @@ impl Sums {
             "stay": self.stay,
             "changed": self.changed,
             "damaged": self.damaged,
+            "dated": self.dated,
         })
     }
 
@@ -81,6 +85,10 @@ impl Sums {
             (self.stay, "stay as they are"),
             (self.changed, "were changed by others meanwhile"),
             (self.damaged, "are damaged: see `verify`"),
+            (
+                self.dated,
+                "get the date since when they take no more records, and are merged by a later call",
+            ),
         ] {
             if count > 0 {
                 // Writing to a string cannot fail.
@@ -104,13 +112,17 @@ pub(crate) async fn run<T: Bucketed>(
         at.out.text(&format!("{what}, plan: {}", plan.text()))?;
         at.out.flush()?;
     }
-    if plan.buckets == 0 || !options.yes {
+    let is_empty = plan.buckets + plan.dated == 0;
+    if is_empty || !options.yes {
         if is_json {
             let nothing: Option<Value> = None;
             at.out
                 .json(&json!({ "plan": plan.json(), "done": nothing }))?;
         }
-        if plan.buckets == 0 {
+        if is_empty && plan.damaged > 0 {
+            return Ok(Outcome::Found);
+        }
+        if is_empty {
             return Ok(Outcome::Done);
         }
         at.out.note("nothing was changed: give --yes to do it");

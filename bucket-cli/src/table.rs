@@ -64,6 +64,9 @@ impl Table {
 
     /// RFC 4180, with the names as the first line if they are wanted.
     pub(crate) fn csv(&self, with_names: bool) -> String {
+        if self.names.is_empty() {
+            return String::new();
+        }
         let mut to = csv::Writer::from_writer(Vec::new());
         let names = with_names.then_some(&self.names);
         // Writing to memory cannot fail, and all rows have the length of the first.

@@ -51,7 +51,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
 /// Whether a terminal obeys this character instead of showing it, or shows what follows in another order.
 pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The text on one line, with `\n` and `\u{1b}` for what a terminal would obey.

@@ -81,5 +81,6 @@ fn sums(report: &ArchiveReport) -> Sums {
         stay: 0,
         changed: report.changed,
         damaged: report.damaged,
+        dated: 0,
     }
 }

@@ -16,12 +16,12 @@ pub(crate) struct Asked {
     /// Also change what differs: `indexes` (dropped and made anew), `validator`, `description`
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     replace: Vec<Part>,
-    /// Let the server refuse documents that are no buckets of the model
+    /// Also let the server refuse documents that are no buckets of the model
     #[arg(long)]
     validator: bool,
-    /// Do what --replace asks for
+    /// Do what --replace and --validator ask for
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
 }
 
 /// A part of the setup that can be replaced.
@@ -34,7 +34,7 @@ enum Part {
 
 pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
     let mut ensure = at.buckets.ensure();
-    if asked.validator {
+    if asked.validator && asked.yes {
         ensure = ensure.validator();
     }
     let replaces = asked.yes.then_some(asked.replace.as_slice());
@@ -67,6 +67,11 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
         at.out.toned(tone, T::SPEC.collection())?;
         at.out.text(&report.to_string())?;
     }
+    if asked.validator && !asked.yes {
+        at.out
+            .note("the collection has no new validator: give --yes to set it");
+        return Ok(Outcome::Planned);
+    }
     if drift.is_empty() {
         return Ok(Outcome::Done);
     }
@@ -75,5 +80,8 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             .note("nothing was replaced: give --yes to do it. Stop writers first");
         return Ok(Outcome::Planned);
     }
+    at.out.note(
+        "`ensure --replace indexes,validator,description --yes` replaces what differs, and `expire --yes` a limit",
+    );
     Ok(Outcome::Found)
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use bucket_mongo::{Bucketed, action::ExpiryReport, bson::Document};
 use futures_util::TryStreamExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     at::At,
     error::Error,
     exit::Outcome,
+    json,
     out::{Format, Out},
     span,
     table::{Table, left, number},
@@ -45,19 +46,24 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         if plan.is_empty() {
             return Ok(Outcome::Done);
         }
-        at.out.note(if plan.wanted.is_none() {
-            "nothing was changed: give --yes to let the server remove nothing from now on"
-        } else {
-            "nothing was changed: give --yes to let the server remove what is past the limit, for good"
-        });
+        at.out.note(plan.advice());
         return Ok(Outcome::Planned);
     }
     at.out.flush()?;
+    let mut outcome = Outcome::Done;
     if plan.differs || plan.undated() > 0 {
         let report = at.buckets.ensure().change_expiry().await?;
-        at.out.note(&report.to_string());
+        for line in report.to_string().lines() {
+            at.out.note(line);
+        }
+        let drift = report.drift.iter();
+        if drift.map(ToString::to_string).any(|of| of.contains(INDEX)) {
+            at.out
+                .note("the index on the limit is another one: `ensure --replace indexes --yes` replaces it");
+            outcome = Outcome::Found;
+        }
     }
-    let outcome = remove_expired(&mut at).await?;
+    let outcome = outcome.and(remove_expired(&mut at).await?);
     if is_json {
         at.out.json(&plan.json::<T>(outcome == Outcome::Done))?;
     }
@@ -69,6 +75,8 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
 struct Plan {
     /// The limit of the model in seconds.
     wanted: Option<u32>,
+    /// That of its statistics, if it keeps them for longer than records.
+    kept: Option<u32>,
     /// That of the server's index.
     followed: Option<u64>,
     differs: bool,
@@ -85,6 +93,7 @@ impl Plan {
         let is_of_limit = differences.iter().any(|line| line.contains(INDEX));
         Ok(Self {
             wanted,
+            kept: T::SPEC.keep_stats(),
             followed,
             differs: is_of_limit || wanted.is_none() != followed.is_none(),
             expiry: at.buckets.fill().await?.expiry,
@@ -99,17 +108,28 @@ impl Plan {
             .map_or(0, |expiry| expiry.undated.buckets)
     }
 
+    fn advice(&self) -> &'static str {
+        if self.wanted.is_none() {
+            "nothing was changed: give --yes to let the server remove nothing from now on"
+        } else if !self.differs && self.undated() == 0 {
+            "nothing was changed: give --yes to remove the expired records for good; their statistics stay"
+        } else {
+            "nothing was changed: give --yes to let the server remove what is past the limit, for good"
+        }
+    }
+
     fn is_empty(&self) -> bool {
         !self.differs && self.undated() == 0 && self.records == 0
     }
 
     fn json<T: Bucketed>(&self, done: bool) -> Value {
-        json!({
+        serde_json::json!({
             "collection": T::SPEC.collection(),
             "model_expire_after_seconds": self.wanted,
+            "model_keep_stats_seconds": self.kept,
             "server_expire_after_seconds": self.followed,
             "differs": self.differs,
-            "expiry": self.expiry,
+            "expiry": json::report(&self.expiry),
             "expired_records": self.records,
             "done": done,
         })
@@ -122,20 +142,24 @@ impl Plan {
             })
         };
         if out.format() == Format::Text {
+            let of_records = limit(self.wanted.map(Into::into));
+            let of_model = self.kept.map_or(of_records.clone(), |kept| {
+                let of_stats = limit(Some(kept.into()));
+                format!("{of_stats} for statistics, {of_records} for records")
+            });
             out.text(&format!(
-                "limit of the model: {}; limit that the server follows: {}",
-                limit(self.wanted.map(Into::into)),
+                "limit of the model: {of_model}; limit that the server follows: {}",
                 limit(self.followed)
             ))?;
+            if self.records > 0 {
+                out.text(&format!(
+                    "{} have expired, and only their statistics are shown",
+                    text::counted(self.records, "record")
+                ))?;
+            }
         }
         if let Some(expiry) = &self.expiry {
             out.table(&table(expiry))?;
-        }
-        if self.records > 0 {
-            out.note(&format!(
-                "{} have expired and only take space",
-                text::counted(self.records, "record")
-            ));
         }
         Ok(())
     }
@@ -187,15 +211,23 @@ async fn remove_expired<T: Bucketed>(at: &mut At<'_, T>) -> Result<Outcome, Erro
         removed += buckets.expire_records().key(key).await?.records;
         Ok(())
     });
-    let walked = walked.await?;
+    let walked = walked.await;
     at.out
         .note(&format!("removed {}", text::counted(removed, "record")));
+    let walked = walked?;
+    if walked.unreadable > 0 {
+        at.out.note(&format!(
+            "{} cannot be read and were left: see `verify`",
+            text::counted(walked.unreadable, "key")
+        ));
+    }
     match walked.signal {
         Some(signal) => {
             at.out
                 .note("run the same command again: it removes only what is left");
             Ok(Outcome::Interrupted(signal))
         }
+        None if walked.unreadable > 0 => Ok(Outcome::Found),
         None => Ok(Outcome::Done),
     }
 }

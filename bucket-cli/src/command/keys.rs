@@ -1,7 +1,7 @@
 //! `keys`: every key, and how much is stored of each.
 
 use bucket_mongo::{Bucketed, bson::Bson};
-use futures_util::TryStreamExt as _;
+use futures_util::StreamExt as _;
 use serde_json::json;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// Which keys.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Asked {
-    /// Only keys whose first field is a text that begins with this one
+    /// Only keys whose first field begins with this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
     /// At most this many keys
@@ -42,11 +42,14 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
     if !asked.prefix.is_empty() {
         query = query.starting_with(&asked.prefix);
     }
-    let (mut shown, mut is_more) = (0, false);
+    let (mut shown, mut is_more, mut unreadable) = (0, false, 0);
     let is_json = at.out.format() == Format::Json;
     if asked.only {
         let mut keys = query.stream();
-        while let Some(key) = keys.try_next().await? {
+        while let Some(found) = keys.next().await {
+            let Some(key) = readable(found, &mut unreadable)? else {
+                continue;
+            };
             if shown == asked.limit {
                 is_more = true;
                 break;
@@ -61,7 +64,10 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
         }
     } else {
         let mut summaries = query.summaries().stream();
-        while let Some(of) = summaries.try_next().await? {
+        while let Some(found) = summaries.next().await {
+            let Some(of) = readable(found, &mut unreadable)? else {
+                continue;
+            };
             if shown == asked.limit {
                 is_more = true;
                 break;
@@ -97,5 +103,27 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             asked.limit
         ));
     }
+    if unreadable > 0 {
+        at.out.note(&format!(
+            "{} cannot be read: see `verify`",
+            text::counted(unreadable, "key")
+        ));
+        return Ok(Outcome::Found);
+    }
     Ok(Outcome::Done)
+}
+
+/// Counts a key that cannot be read; the stream goes on after it.
+fn readable<K>(
+    found: Result<K, bucket_mongo::Error>,
+    unreadable: &mut u64,
+) -> Result<Option<K>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_damaged() => {
+            *unreadable += 1;
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct Asked {
     #[command(flatten)]
     options: Options,
-    /// Buckets are due that have been sealed for this long, instead of an hour
+    /// Merge buckets that have been sealed for this long, instead of an hour
     #[arg(long, value_name = "TIME", value_parser = duration)]
     settled: Option<Duration>,
 }
@@ -55,5 +55,6 @@ fn sums(report: &MergeReport) -> Sums {
         stay: report.stay,
         changed: report.changed,
         damaged: 0,
+        dated: report.dated,
     }
 }

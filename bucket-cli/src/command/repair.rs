@@ -9,6 +9,7 @@ use crate::{
     at::At,
     error::Error,
     exit::Outcome,
+    json,
     key::MaybeKey,
     out::Format,
     progress,
@@ -56,6 +57,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     let found = tokio::select! {
         biased;
         signal = at.signals.first() => {
+            bar.finish_and_clear();
             at.out.note("nothing was changed: run the same command again");
             return Ok(Outcome::Interrupted(signal));
         }
@@ -66,13 +68,27 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     if let Some(name) = &asked.quarantine {
         planning = planning.quarantine(name);
     }
-    let plan = planning.await?;
+    let looked = at.signals.clone();
+    let plan = match looked.unless(planning).await {
+        Ok(plan) => plan?,
+        Err(signal) => {
+            bar.finish_and_clear();
+            at.out
+                .note("nothing was changed: run the same command again");
+            return Ok(Outcome::Interrupted(signal));
+        }
+    };
     bar.finish_and_clear();
-    let is_empty = found.is_clean() && plan.created_indexes.is_empty();
+    let is_empty = plan.mended + plan.quarantined == 0 && plan.created_indexes.is_empty();
     if is_empty || !asked.yes {
         print(&mut at, &plan, None)?;
         if is_empty {
-            return Ok(Outcome::Done);
+            let is_left = !found.is_clean() || !plan.indexes.is_empty();
+            return Ok(if is_left {
+                Outcome::Found
+            } else {
+                Outcome::Done
+            });
         }
         at.out.note("nothing was changed: give --yes to do it");
         return Ok(Outcome::Planned);
@@ -81,9 +97,9 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         print(&mut at, &plan, None)?;
         at.out.flush()?;
     }
-    let (done, signal) = pieces(&mut at, &found, &asked).await?;
+    let (done, ended) = pieces(&mut at, &found, &asked).await;
     print(&mut at, &plan, Some(&done))?;
-    if let Some(signal) = signal {
+    if let Some(signal) = ended? {
         at.out
             .note("the other findings are left: run the same command again");
         return Ok(Outcome::Interrupted(signal));
@@ -105,10 +121,13 @@ async fn pieces<T: Bucketed>(
     at: &mut At<'_, T>,
     found: &VerifyReport,
     asked: &Asked,
-) -> Result<(RepairReport, Option<Signal>), Error> {
+) -> (RepairReport, Result<Option<Signal>, Error>) {
     let mut done = RepairReport::default();
     let mut rest = found.findings.as_slice();
     loop {
+        if let Some(signal) = at.signals.came() {
+            return (done, Ok(Some(signal)));
+        }
         let (piece, others) = rest.split_at(rest.len().min(PIECE));
         rest = others;
         let mut of_piece = VerifyReport::default();
@@ -118,17 +137,17 @@ async fn pieces<T: Bucketed>(
         if let Some(name) = &asked.quarantine {
             repair = repair.quarantine(name);
         }
-        add(&mut done, repair.await?);
+        match repair.await {
+            Ok(piece) => add(&mut done, piece),
+            Err(error) => return (done, Err(error.into())),
+        }
         if rest.is_empty() {
             break;
-        }
-        if let Some(signal) = at.signals.came() {
-            return Ok((done, Some(signal)));
         }
     }
     let kept = u64::try_from(found.findings.len()).unwrap_or(u64::MAX);
     done.not_kept = found.total().saturating_sub(kept);
-    Ok((done, None))
+    (done, Ok(None))
 }
 
 fn add(sum: &mut RepairReport, piece: RepairReport) {
@@ -150,6 +169,7 @@ fn print<T: Bucketed>(
     done: Option<&RepairReport>,
 ) -> Result<(), Error> {
     if at.out.format() == Format::Json {
+        let (plan, done) = (json::report(plan), json::report(&done));
         return at.out.json(&json!({ "plan": plan, "done": done }));
     }
     let report = done.unwrap_or(plan).to_string();

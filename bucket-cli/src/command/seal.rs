@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct Asked {
     #[command(flatten)]
     options: Options,
-    /// Buckets are due this long after their last record or window, instead of after the model's `seal_after`
+    /// Seal buckets this long after their last record or window, instead of after the model's `seal_after`
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "undo")]
     due: Option<Duration>,
     /// Give sealed buckets their rows back instead
@@ -75,5 +75,6 @@ pub(super) fn sums(report: &SealReport) -> Sums {
         stay: report.stay,
         changed: report.changed,
         damaged: report.damaged,
+        dated: 0,
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     at::At,
     error::Error,
     exit::Outcome,
+    json,
     out::{Format, Tone},
     span, text,
 };
@@ -16,7 +17,7 @@ use crate::{
 /// How thoroughly it looks.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Asked {
-    /// Also how full buckets are, how many are open, and what retention removes when: reads every bucket once
+    /// Also how full buckets are, how many are open, and what retention removes, and when: reads every bucket once
     #[arg(long)]
     fill: bool,
 }
@@ -45,8 +46,8 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             "expire_after_seconds": spec.expire_after(),
             "description_version": described,
             "index_differences": differences,
-            "sizes": sizes,
-            "fill": fill,
+            "sizes": json::report(&sizes),
+            "fill": json::report(&fill),
         }))?;
     } else {
         at.out

@@ -14,6 +14,7 @@ use crate::{
     at::At,
     error::Error,
     exit::Outcome,
+    json,
     key::MaybeKey,
     out::{Format, Out, Tone},
     progress,
@@ -34,7 +35,7 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pause: Option<Duration>,
     /// Go on after this position of an earlier call, with the same key and span
-    #[arg(long, value_name = "POSITION")]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<CheckPosition>,
 }
 
@@ -79,6 +80,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
             }
             Ok(None) => break None,
             Err(error) => {
+                bar.finish_and_clear();
                 let progress = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 go_on(&mut at, &asked, progress.position.as_ref());
                 return Err(error.into());
@@ -89,10 +91,17 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     bar.finish_and_clear();
     let progress = last.into_inner().unwrap_or_else(PoisonError::into_inner);
     let indexes = match signal {
-        Some(_) => Vec::new(),
-        None => buckets.verify().indexes().await?.unwrap_or_default(),
+        Some(_) => Ok(Some(Vec::new())),
+        None => buckets.verify().indexes().await,
     };
-    summary(at.out, &counts, &progress, &indexes, signal)?;
+    let known = indexes.as_ref().ok().and_then(Option::as_deref);
+    summary(at.out, &counts, &progress, known, signal)?;
+    let indexes = indexes?;
+    if indexes.is_none() {
+        at.out
+            .note("this user may not list indexes: they were not checked");
+    }
+    let indexes = indexes.unwrap_or_default();
     if let Some(signal) = signal {
         go_on(&mut at, &asked, progress.position.as_ref());
         return Ok(Outcome::Interrupted(signal));
@@ -124,7 +133,10 @@ impl Counts {
             self.harmless += 1;
         }
         match out.format() {
-            Format::Json => out.json(&json!({ "finding": finding, "harmful": is_harmful }))?,
+            Format::Json => {
+                let finding = json::report(finding);
+                out.json(&json!({ "finding": finding, "harmful": is_harmful }))?;
+            }
             Format::Text => {
                 let line = printable(&finding.to_string());
                 if is_harmful {
@@ -152,7 +164,7 @@ fn summary(
     out: &mut Out,
     counts: &Counts,
     progress: &VerifyProgress,
-    indexes: &[String],
+    indexes: Option<&[String]>,
     signal: Option<Signal>,
 ) -> Result<(), Error> {
     if out.format() == Format::Json {
@@ -170,6 +182,7 @@ fn summary(
     if out.format() == Format::Csv {
         return Ok(());
     }
+    let indexes = indexes.unwrap_or_default();
     for index in indexes {
         out.toned(Tone::Bad, index)?;
     }
@@ -202,7 +215,6 @@ fn go_on<T: Bucketed>(at: &mut At<'_, T>, asked: &Asked, position: Option<&Check
         return;
     };
     let mut words = vec!["verify".to_owned()];
-    words.extend(asked.key.key.iter().cloned());
     for (option, time) in [("--from", asked.span.from), ("--to", asked.span.to)] {
         words.extend(
             time.into_iter()
@@ -210,6 +222,10 @@ fn go_on<T: Bucketed>(at: &mut At<'_, T>, asked: &Asked, position: Option<&Check
         );
     }
     words.extend(["--after".to_owned(), position.to_string()]);
+    if asked.key.key.iter().any(|word| word.starts_with('-')) {
+        words.push("--".to_owned());
+    }
+    words.extend(asked.key.key.iter().cloned());
     let line = at.line(&words);
     at.out.note(&format!(
         "all that is wrong before this place was shown; go on with: {line}"

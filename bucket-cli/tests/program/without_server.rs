@@ -50,6 +50,11 @@ fn no_output_has_the_password_of_the_connection_string() {
             "--uri",
             "mongodb://me:s3cr3t-word@[bad/x",
         ],
+        // The driver takes what follows the first `?` for options, and the password for a port.
+        &["status", "--uri", "mongodb://me:s3cr3t-word?x@host/x"],
+        &["status", "--uri", "mongodb://me:s3cr3t-word"],
+        &["status", "mongodb://me:s3cr3t word@host/x"],
+        &["status", "MONGODB://me:s3cr3t-word@host/x"],
     ] {
         let mut command = command(arguments);
         command.env("MONGODB_URI", uri);

@@ -361,7 +361,7 @@ pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
         let key = Self::read(&mut source)?;
         match source.left.len() {
             0 => Ok(key),
-            more => Err(KeyError::new(format!("{more} parts too many"))),
+            more => Err(KeyError::new(format!("it has too many parts, by {more}"))),
         }
     }
 
