@@ -177,7 +177,7 @@ impl<'a, T: Record> Groups<'a, T> {
         let (buckets, context) = (self.asked.buckets, self.context.clone());
         let session = transaction.session();
         let editing = Editing::new(buckets, session, &Settings::default(), context)?;
-        let mut editing = editing.until(self.patience());
+        let mut editing = self.bounded(editing);
         let made = self.put_together(&mut editing, groups).await?;
         if made.merges.is_empty() {
             return Ok(Some(made));
@@ -235,10 +235,14 @@ impl<'a, T: Record> Groups<'a, T> {
     fn editing(&self) -> Result<Editing<'a, T>> {
         let (buckets, context) = (self.asked.buckets, self.context.clone());
         let editing = Editing::new(buckets, None, &self.asked.settings, context)?;
-        // A group that has more is not merged.
-        Ok(editing
+        Ok(self.bounded(editing))
+    }
+
+    /// A group that has more is not merged.
+    fn bounded<'s>(&self, editing: Editing<'s, T>) -> Editing<'s, T> {
+        editing
             .until(self.patience())
-            .at_most(MergeGroup::MOST_BYTES))
+            .at_most(MergeGroup::MOST_BYTES)
     }
 
     pub(super) fn invalid(&self, message: &str) -> Error {
