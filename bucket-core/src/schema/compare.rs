@@ -51,9 +51,9 @@ impl CollectionDescription {
         };
         let kind = |of: &Self| of.form.get_str("kind").unwrap_or_default().to_owned();
         compare("the form", &kind(self), &kind(&model));
+        // Readers look for a merged bucket from the begin of such a span on.
         if let Some(described) = self.merge()
-            && let merge = spec.merge().map(Window::longest_millis)
-            && merge < Some(described.longest_millis())
+            && !spec.merge().is_some_and(|own| own.holds(described))
         {
             let own = spec.merge().map_or("none".to_owned(), Window::described);
             compare(
@@ -112,7 +112,7 @@ impl CollectionDescription {
         (!can_read).then(|| field_drift(model.name, described, &field(model)))
     }
 
-    /// What sealed windows were merged into.
+    /// The span in which sealed buckets were merged.
     fn merge(&self) -> Option<Window> {
         Window::of_description(self.form.get_str(MERGE).ok()?)
     }

@@ -80,6 +80,22 @@ impl Window {
         }
     }
 
+    /// Whether each window of the other length lies inside of one of this length.
+    pub(crate) const fn holds(self, inner: Self) -> bool {
+        const DAY: u32 = 86_400;
+        match (self, inner) {
+            (Self::Week, Self::Week | Self::Day) | (Self::Month, Self::Month | Self::Day) => true,
+            (Self::Week | Self::Month, Self::Seconds(seconds)) => {
+                seconds > 0 && DAY.is_multiple_of(seconds)
+            }
+            (_, Self::Week | Self::Month) => false,
+            (Self::Day | Self::Seconds(_), Self::Day | Self::Seconds(_)) => {
+                let (own, inner) = (self.longest_millis(), inner.longest_millis());
+                inner > 0 && own % inner == 0
+            }
+        }
+    }
+
     /// The length of the longest such window, in milliseconds.
     pub(crate) const fn longest_millis(self) -> i64 {
         const DAY_MILLIS: i64 = 86_400_000;
@@ -196,6 +212,24 @@ mod tests {
 
     fn date(text: &str) -> DateTime {
         DateTime::parse_rfc3339_str(text).unwrap_or(DateTime::MIN)
+    }
+
+    #[test]
+    fn a_window_holds_another_length_only_if_none_of_those_crosses_its_bounds() {
+        let mut lengths = vec![Window::Day, Window::Week, Window::Month];
+        let hours = [1, 7, 12, 24, 36, 48, 168, 744];
+        lengths.extend(hours.map(Window::hours));
+        for outer in &lengths {
+            for inner in &lengths {
+                // A leap year and the years around it.
+                let crosses = (0..3 * 366 * 24).any(|hour: i64| {
+                    let at = DateTime::from_millis((hour + 18_000 * 24) * 3_600_000);
+                    let (start, end) = inner.span(at);
+                    outer.span(start).1 < end
+                });
+                assert_eq!(outer.holds(*inner), !crosses, "{outer:?} {inner:?}");
+            }
+        }
     }
 
     #[test]
