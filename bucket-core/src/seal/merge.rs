@@ -260,20 +260,32 @@ impl<'a> Part<'a> {
         {
             return Err(mismatch());
         }
-        self.end_with_last_record(spec, &mut slices);
+        self.end_with_last_record(spec, &mut slices)?;
         Ok(slices)
     }
 
-    /// Lets the span of a hybrid bucket end with its last record, as `repair` does: later nobody knows whose end it was.
-    fn end_with_last_record(&self, spec: &BucketSpec, slices: &mut [Slice<'a>]) {
+    /// Lets the span of a hybrid bucket end with its last record, as `repair` does: later nobody knows whose end it was. An error if
+    /// a record is outside of it: `repair` mends that as long as the bucket is by itself.
+    fn end_with_last_record(
+        &self,
+        spec: &BucketSpec,
+        slices: &mut [Slice<'a>],
+    ) -> Result<(), Damage> {
         let is_merged = !matches!(self.stored.get(MERGED), Ok(None));
         let ([own], true) = (slices, spec.form().sorts() && !is_merged) else {
-            return;
+            return Ok(());
         };
         let time = |item: &Cow<'a, RawDocument>| item.get_datetime(spec.time().name).ok();
-        if let Some(latest) = own.items.iter().filter_map(time).max() {
-            own.origin.end = own.origin.end.min(latest).max(own.origin.start);
+        let times = || own.items.iter().filter_map(time);
+        let (Some(earliest), Some(latest)) = (times().min(), times().max()) else {
+            return Ok(());
+        };
+        if earliest < own.origin.start || own.origin.end < latest {
+            let expected = "the time of its last record";
+            return Err(bucket::wrong_field(spec.names().end, expected));
         }
+        own.origin.end = latest;
+        Ok(())
     }
 }
 
