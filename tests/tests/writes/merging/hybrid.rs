@@ -87,7 +87,8 @@ macro_rules! models {
                     page = readings.records(1).limit(37).after(&next).await.unwrap();
                 }
                 assert_eq!(paged.len(), all.len());
-                let newest = readings.latest_per_key().await.unwrap();
+                let mut newest = readings.latest_per_key().await.unwrap();
+                newest.sort_by_key(|of| of.sensor);
                 (all, format!("{refs:?} {sums:?} {rows:?} {latest:?} {paged:?} {newest:?}"))
             }
 
