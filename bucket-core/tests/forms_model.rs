@@ -216,7 +216,7 @@ fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(50))]
+    #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
     fn a_bucket_that_is_inserted_is_what_an_upsert_makes(
@@ -237,7 +237,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(75))]
+    #![proptest_config(ProptestConfig::with_cases(45))]
 
     #[test]
     fn pages_keep_their_aggregates(plans in plans(), turns in any::<u64>()) {

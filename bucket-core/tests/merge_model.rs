@@ -438,7 +438,7 @@ fn ranges() -> impl Strategy<Value = Vec<TimeRange>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn reads_give_the_same_before_and_after_a_merge(
@@ -471,7 +471,7 @@ fn limit(millis: i64) -> DateTime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     /// Of whole slots, whatever is packed, merged or gone in between.
     #[test]
@@ -522,7 +522,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     /// Their spans go beyond slots, so only those of all records are whole buckets.
     #[test]

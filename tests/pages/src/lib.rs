@@ -26,6 +26,11 @@ pages! {
     readme: "README.md";
     contributing: "CONTRIBUTING.md";
     cli_readme: "bucket-cli/README.md";
+    derive_attribute_value: "bucket-derive/src/docs/attribute_value.md";
+    derive_attributed: "bucket-derive/src/docs/attributed.md";
+    derive_bucket_key: "bucket-derive/src/docs/bucket_key.md";
+    derive_bucketed: "bucket-derive/src/docs/bucketed.md";
+    derive_generated: "bucket-derive/src/docs/generated.md";
     architecture: "docs/architecture.md";
     aggregates: "docs/book/src/aggregates.md";
     all_keys: "docs/book/src/all-keys.md";
