@@ -442,7 +442,7 @@ impl fmt::Display for Problem {
             Self::Window { start, end } => {
                 write!(
                     f,
-                    "no window goes from {} to {}",
+                    "its start {} and its end {} are not those of a window, or of the buckets that were merged into it",
                     ShownTime(*start),
                     ShownTime(*end)
                 )

@@ -274,7 +274,7 @@ impl<T: Record> Follow<T> {
         let mut known = self.known.take(bucket.as_str());
         self.learn(&mut known, change, head);
         let read = self.read(&bucket, change, &mut known, head);
-        let origins = merging::origins_of::<T>(&known);
+        let origins = merging::origins_of::<T>(&bucket, &known);
         let is_asking = matches!(read, Err(Obstacle::Head(_)));
         if is_asking || !matches!(change.kind, Kind::Deleted) {
             self.known.keep(bucket.as_str(), known);

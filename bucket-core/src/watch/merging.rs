@@ -77,10 +77,11 @@ pub(super) fn with_origins(fields: &RawDocument, bytes: &[u8]) -> RawDocumentBuf
     })
 }
 
-/// Where the items of a bucket came from, if it is known that others were merged into it.
-pub(super) fn origins_of<T: Record>(known: &Bucket) -> Option<Origins> {
+/// Where the items of a bucket came from, if it is known that others were merged into it. Its id says where they begin: its start
+/// may have been repaired since its fields were read.
+pub(super) fn origins_of<T: Record>(bucket: &BucketId<T>, known: &Bucket) -> Option<Origins> {
     T::SPEC.merge()?;
-    Origins::read(T::SPEC, known.fields.as_deref()?).ok()?
+    Origins::at_place(T::SPEC, known.fields.as_deref()?, bucket.place())
 }
 
 /// The bucket that an item of a merged one was stored in, and its index there.

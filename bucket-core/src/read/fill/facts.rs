@@ -12,6 +12,7 @@ use super::{
 use crate::{
     bucket::{
         edits::removed,
+        merged::MERGED,
         sealed::{expired_path, has, is_packed},
     },
     model::{
@@ -100,11 +101,20 @@ fn of_bucket(spec: &BucketSpec, form: Form, now: DateTime) -> Document {
         LENGTH: length,
         REMOVED: removed,
         BYTES: { "$toLong": { "$bsonSize": "$$ROOT" } },
-        CAPACITY: literal(spec.stored_capacity(form)),
+        CAPACITY: capacity(spec, form),
         FULL: literal(spec.takes_no_more(form)),
         OVER: literal(spec.is_over(form, now)),
         TYPES: { "$and": spec.has_right_types(form) },
     }
+}
+
+/// How many records it takes; null without a limit. A merged bucket has the records of several.
+fn capacity(spec: &BucketSpec, form: Form) -> Bson {
+    let own = literal(spec.stored_capacity(form));
+    if spec.merge().is_none() {
+        return own;
+    }
+    doc! { "$cond": [has(MERGED), null, own] }.into()
 }
 
 /// As a value and not as the choice of a field.

@@ -198,7 +198,8 @@ impl<'a, T: Record> FillReader<'a, T> {
             state: if is_full { IS_FULL } else { state },
             places: capacity.unwrap_or_default(),
             class: capacity.map_or(0, |capacity| class_within(count, capacity)),
-            range: part.zip(part),
+            // A merged bucket has none, whatever the limits of its key are.
+            range: by_server.range.and(part.zip(part)),
         }
     }
 

@@ -29,7 +29,7 @@ const SETTLED: Duration = Duration::from_secs(3_600);
 
 /// The error of a model whose sealed buckets stay what they are.
 pub(super) const MERGES_NONE: &str = "the sealed buckets of this model stay what they are: write \
-    `#[bucket(window = \"1h\", seal_after = \"1d\", merge = \"week\")]` on the struct";
+    `seal_after = \"1d\", merge = \"week\"` beside the `window` or the `max_duration` of the struct";
 
 /// A call at work.
 pub(super) struct Merging<'a, T: Record> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bucket_mongo::{
-    Bucketed, Buckets, Interval, IntoTimeRange, RecordChange as Of, Which,
+    Bucketed, Buckets, Interval, IntoTimeRange, Limits, RecordChange as Of, Which,
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
@@ -112,6 +112,12 @@ macro_rules! models {
                 assert_eq!(shown(&readings).await, before);
                 let again = readings.records(1).limit(1_000).after(&next).await.unwrap();
                 assert_eq!(again.records(), rest.records());
+                let limited = readings.clone().with_limits(|_| Limits::new().capacity(9));
+                for fill in [readings.fill().await.unwrap(), limited.fill().await.unwrap()] {
+                    // Merged buckets count, but against no capacity.
+                    assert_eq!(fill.records, 1_236, "{fill}");
+                    assert!(fill.capacity.as_ref().is_none_or(|of| of.most < 2.0), "{fill}");
+                }
                 sound(&readings).await;
                 assert_eq!(seal_and_merge(&readings).await, 0);
             }
