@@ -13,6 +13,7 @@ use bson::{Binary, DateTime, Document, doc, spec::BinarySubtype};
 use bucket_core::{
     Record,
     index::{self, Drift, Unmet},
+    schema::CollectionDescription,
     write::{Batch, Certainty, Need},
 };
 use sample::{
@@ -307,4 +308,20 @@ fn buckets_of_another_form_show_it_and_damaged_ones_of_the_model_do_not() {
         form(window, &[doc! { "count": 1 }, doc! { "items": "array" }]),
         None
     );
+}
+
+/// Readers take what is younger than their limit for not merged.
+#[test]
+fn a_limit_after_that_of_merges_is_drift() {
+    let spec = Sample::<{ sample::WINDOW_MERGED }>::SPEC;
+    let mut described = CollectionDescription::of(spec, None, DateTime::from_millis(0));
+    let own = i64::from(spec.seal_after().unwrap());
+    for (merged_after, drifts) in [(own, 0), (own + 1, 0), (own - 1, 1)] {
+        described.form.insert("merged_after", merged_after);
+        let drift = described.drift(spec);
+        assert_eq!(drift.len(), drifts, "{drift:?}");
+    }
+    // Of a collection that was described before.
+    described.form.remove("merged_after").unwrap();
+    assert!(described.drift(spec).is_empty());
 }

@@ -72,6 +72,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     check::keep_stats::check(cx, &model, &attrs);
     check::seal::check(cx, &model, &attrs);
     check::merge::check(cx, &model, &attrs);
+    check::merge_stats::check(cx, &model, &attrs);
     model.arrays_are_sound = cx.count() == before && !roles.unclear;
     check::serde::default_of_generic(cx, input, &model);
     if complete {
@@ -157,6 +158,7 @@ fn assemble(
         keep_stats: attrs.keep_stats.get().copied(),
         seal_after: attrs.seal_after.get().copied(),
         merge: attrs.merge.get().copied(),
+        merge_stats: attrs.merge_stats.get().copied(),
         replaces: matches!(attrs.on_conflict.get(), Some(OnConflict::Replace)),
         own_fields: own_field::read(form, max_bytes, attrs),
         aggregates: Aggregates::read(&record.ident, &fields, prefix),

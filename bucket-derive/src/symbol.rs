@@ -32,6 +32,7 @@ pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
 pub(crate) const KEEP_STATS: Symbol = Symbol("keep_stats");
 pub(crate) const SEAL_AFTER: Symbol = Symbol("seal_after");
 pub(crate) const MERGE: Symbol = Symbol("merge");
+pub(crate) const MERGE_STATS: Symbol = Symbol("merge_stats");
 pub(crate) const ON_CONFLICT: Symbol = Symbol("on_conflict");
 
 pub(crate) const COUNT: Symbol = Symbol("count");
@@ -89,7 +90,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 30] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 31] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -108,6 +109,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 30] = [
     KEEP_STATS,
     SEAL_AFTER,
     MERGE,
+    MERGE_STATS,
     ON_CONFLICT,
     CREATED_AT,
     STATS,

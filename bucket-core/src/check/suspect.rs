@@ -110,7 +110,7 @@ impl Suspicion {
             id
         };
         let id = |sequence| id_at(Place { sequence, ..place });
-        let merged_from = spec.merge().map(|slot| {
+        let merged_from = spec.merged_within().map(|slot| {
             let (start, _) = slot.span(later.start);
             id_at(Place::at(start, spec.id_unit()))
         });

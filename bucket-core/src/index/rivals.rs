@@ -121,6 +121,7 @@ mod tests {
         keep_stats: None,
         seal_after: None,
         merge: None,
+        merge_stats: None,
         object_ids: false,
         compression: None,
         inputs: &[],

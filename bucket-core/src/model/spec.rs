@@ -34,6 +34,7 @@ use crate::time::window::Window;
 ///     keep_stats: None,
 ///     seal_after: None,
 ///     merge: None,
+///     merge_stats: None,
 ///     object_ids: false,
 ///     compression: None,
 ///     inputs: &[],
@@ -69,6 +70,7 @@ pub struct SpecParts {
     pub keep_stats: Option<u32>,
     pub seal_after: Option<u32>,
     pub merge: Option<Window>,
+    pub merge_stats: Option<Window>,
     pub object_ids: bool,
     pub compression: Option<&'static str>,
     pub inputs: &'static [Input],
@@ -299,6 +301,21 @@ impl BucketSpec {
     #[must_use]
     pub const fn merge(&self) -> Option<Window> {
         self.parts.merge
+    }
+
+    /// The span of time within which those of them become one whose records have expired; `None` for models where that is
+    /// [`merge`](Self::merge).
+    #[must_use]
+    pub const fn merge_stats(&self) -> Option<Window> {
+        self.parts.merge_stats
+    }
+
+    /// The span of time within which any buckets of a key may have become one.
+    pub(crate) const fn merged_within(&self) -> Option<Window> {
+        match self.merge_stats() {
+            None => self.merge(),
+            wider => wider,
+        }
     }
 
     /// Whether the server makes the ids, as object ids. A unique index on the fields that identify

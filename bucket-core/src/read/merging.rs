@@ -19,7 +19,7 @@ impl Merging {
     /// `None` if the model merges no buckets.
     pub(super) fn of(spec: &BucketSpec, now: DateTime) -> Option<Self> {
         Some(Self {
-            slot: spec.merge()?,
+            slot: spec.merged_within()?,
             until: spec.merged_until(now)?,
             unit: spec.id_unit().millis(),
         })

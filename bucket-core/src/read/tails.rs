@@ -178,7 +178,7 @@ impl Remembered<'_> {
 
 /// The bucket of a key at this position, with everything in it.
 pub(crate) fn bucket_at(spec: &BucketSpec, key: &ReadKey, place: Place) -> FindPlan {
-    if let Some(slot) = spec.merge() {
+    if let Some(slot) = spec.merged_within() {
         return bucket_at_or_merged(spec, key, slot, place);
     }
     let names = spec.names();

@@ -3,7 +3,8 @@
 use bson::{DateTime, Uuid};
 
 use super::description::{
-    AggregateDescription, CollectionDescription, FieldDescription, MERGE, VERSION, field,
+    AggregateDescription, CollectionDescription, FieldDescription, MERGE, MERGED_AFTER, VERSION,
+    field,
 };
 use crate::{
     index::Drift,
@@ -53,13 +54,25 @@ impl CollectionDescription {
         compare("the form", &kind(self), &kind(&model));
         // Readers look for a merged bucket from the begin of such a span on.
         if let Some(described) = self.merge()
-            && !spec.merge().is_some_and(|own| own.holds(described))
+            && !spec.merged_within().is_some_and(|own| own.holds(described))
         {
-            let own = spec.merge().map_or("none".to_owned(), Window::described);
+            let own = spec.merged_within();
+            let own = own.map_or("none".to_owned(), Window::described);
             compare(
-                "`merge` (what readers look for)",
+                "`merge` or `merge_stats` (what readers look for)",
                 &described.described(),
                 &own,
+            );
+        }
+        // Younger buckets than its own limit it takes for not merged.
+        if let (Some(described), Some(_)) = (self.merged_after(), spec.merge())
+            && let Some(own) = spec.seal_after().map(i64::from)
+            && own > described
+        {
+            compare(
+                "`seal_after` (from when on readers look for merged buckets)",
+                &format!("{described} s"),
+                &format!("{own} s"),
             );
         }
         compare("the template of ids", &self.id, &model.id);
@@ -115,6 +128,12 @@ impl CollectionDescription {
     /// The span in which sealed buckets were merged.
     fn merge(&self) -> Option<Window> {
         Window::of_description(self.form.get_str(MERGE).ok()?)
+    }
+
+    /// How old buckets were when they were merged, in seconds.
+    fn merged_after(&self) -> Option<i64> {
+        let seconds = self.form.get(MERGED_AFTER)?;
+        seconds.as_i64().or_else(|| seconds.as_i32().map(i64::from))
     }
 
     fn aggregate(&self, path: &str) -> Option<&AggregateDescription> {

@@ -18,8 +18,10 @@ pub const MODELS: &str = "bucket_models";
 
 /// The version of descriptions that this library writes.
 pub(super) const VERSION: i32 = 1;
-/// What sealed windows become, in the description of the form.
+/// What sealed buckets become, in the description of the form.
 pub(super) const MERGE: &str = "merge";
+/// How soon they become it, in seconds, in the description of the form.
+pub(super) const MERGED_AFTER: &str = "merged_after";
 
 /// What is known about a collection of buckets without its model.
 ///
@@ -49,7 +51,7 @@ pub struct CollectionDescription {
     /// When the collection was first described, by the clock of the service.
     pub described_at: DateTime,
     /// Its form: `kind` (`count`, `window`, `hybrid` or `numbered`), the limits that were described last, and `merge`, if sealed
-    /// windows become larger ones.
+    /// buckets become larger ones, with `merged_after`, the seconds before they do.
     pub form: Document,
     /// The template of ids, with stored names; `objectId` if the server makes them.
     pub id: String,
@@ -261,8 +263,9 @@ fn names(spec: &BucketSpec) -> BTreeMap<String, String> {
 
 fn form(spec: &BucketSpec) -> Document {
     let mut form = spec.form().described();
-    if let Some(merge) = spec.merge() {
+    if let Some(merge) = spec.merged_within() {
         form.insert(MERGE, merge.described());
+        form.insert(MERGED_AFTER, spec.seal_after().map(i64::from));
     }
     form
 }

@@ -54,6 +54,8 @@ const ENOUGH_BYTES: usize = 2 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeDue {
     slot: Window,
+    /// That of headers, once all of it have expired.
+    slot_of_headers: Window,
     /// Buckets that end later may still be written without a look at what is there.
     until: DateTime,
     /// They have been sealed until then.
@@ -71,6 +73,7 @@ impl MergeDue {
         let sealed_until = DateTime::from_millis(sealed_until);
         Some(Self {
             slot: spec.merge()?,
+            slot_of_headers: spec.merged_within()?,
             until: spec.merged_until(sealed_until)?,
             headers_until: spec.headers_until(sealed_until),
             sealed_until,
@@ -79,8 +82,20 @@ impl MergeDue {
 
     /// The span of time whose buckets have to be read to merge those of this one.
     fn range(&self, range: TimeRange) -> TimeRange {
-        let start = range.start().map(|start| self.slot.span(start).0);
+        let start = range.start().map(|start| self.slot_at(start).0);
         TimeRange::new(start, range.end())
+    }
+
+    /// The start and the end of the span of time within which buckets that start at this moment become one.
+    fn slot_at(&self, moment: DateTime) -> (DateTime, DateTime) {
+        let of_headers = self.slot_of_headers.span(moment);
+        if self
+            .headers_until
+            .is_some_and(|until| of_headers.1 <= until)
+        {
+            return of_headers;
+        }
+        self.slot.span(moment)
     }
 }
 
@@ -242,7 +257,7 @@ impl Grouping {
         let Some(place) = bucket::place_alone(self.spec, stored).filter(|_| is_own) else {
             return Vec::new();
         };
-        let (slot, _) = self.due.slot.span(place.date(self.spec.id_unit()));
+        let (slot, _) = self.due.slot_at(place.date(self.spec.id_unit()));
         let of = (key_elements::<T>(&key), slot);
         if self.of.as_ref() != Some(&of) {
             self.close();
@@ -409,7 +424,7 @@ impl Grouping {
             .as_ref()
             .zip(until)
             .is_some_and(|((_, slot), until)| {
-                let (_, end) = self.due.slot.span(*slot);
+                let (_, end) = self.due.slot_at(*slot);
                 end <= until
             })
     }

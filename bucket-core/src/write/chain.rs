@@ -437,7 +437,7 @@ impl Chain {
 
     /// The newest bucket with the time of this start in its id, or the merged one that may have buckets of it.
     fn newest_or_merged_of(&self, start: DateTime) -> FindPlan {
-        let Some(slot) = self.spec.merge() else {
+        let Some(slot) = self.spec.merged_within() else {
             return self.newest_of(start, Document::new());
         };
         let unit = self.spec.id_unit();

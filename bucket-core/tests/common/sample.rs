@@ -362,6 +362,7 @@ const fn parts_of(
         keep_stats: None,
         seal_after: None,
         merge: None,
+        merge_stats: None,
         object_ids,
         compression: None,
         inputs: INPUTS,

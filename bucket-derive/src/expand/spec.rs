@@ -40,10 +40,13 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
     let expire_after = option(model.expire_after.map(Literal::u32_unsuffixed));
     let keep_stats = option(model.keep_stats.map(Literal::u32_unsuffixed));
     let seal_after = option(model.seal_after.map(Literal::u32_unsuffixed));
-    let merge = option(model.merge.map(|merge| {
-        let window = window(merge);
-        quote!(#private::Window::#window)
-    }));
+    let span = |span: Option<_>| {
+        option(span.map(|span| {
+            let window = window(span);
+            quote!(#private::Window::#window)
+        }))
+    };
+    let (merge, merge_stats) = (span(model.merge), span(model.merge_stats));
     let object_ids = model.object_ids;
     let compression = option(model.compression);
     let unique = option(model.unique().map(|field| field.name.clone()));
@@ -75,6 +78,7 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
                     keep_stats: #keep_stats,
                     seal_after: #seal_after,
                     merge: #merge,
+                    merge_stats: #merge_stats,
                     object_ids: #object_ids,
                     compression: #compression,
                     inputs: &[#(#inputs),*],

@@ -6,6 +6,7 @@ pub(crate) mod field_types;
 pub(crate) mod keep_stats;
 pub(crate) mod key_and_time;
 pub(crate) mod merge;
+pub(crate) mod merge_stats;
 pub(crate) mod names;
 pub(crate) mod seal;
 pub(crate) mod serde;

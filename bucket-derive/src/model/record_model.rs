@@ -38,6 +38,8 @@ pub(crate) struct Model {
     pub(crate) seal_after: Option<u32>,
     /// Sealed buckets whose windows start in the same of these become one.
     pub(crate) merge: Option<Window>,
+    /// Those without records become one for each of these.
+    pub(crate) merge_stats: Option<Window>,
     /// A record replaces the one that is stored under its id.
     pub(crate) replaces: bool,
     pub(crate) own_fields: Vec<OwnField>,

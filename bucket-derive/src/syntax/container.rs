@@ -17,8 +17,8 @@ use crate::{
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
         COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, KEEP_STATS,
-        LATE, MAX_BYTES, MAX_DURATION, MERGE, NUMBERED, OBJECT_IDS, ON_CONFLICT, PARTS,
-        RAISED_FROM, SEAL_AFTER, SIZE, START, STATS, WINDOW,
+        LATE, MAX_BYTES, MAX_DURATION, MERGE, MERGE_STATS, NUMBERED, OBJECT_IDS, ON_CONFLICT,
+        PARTS, RAISED_FROM, SEAL_AFTER, SIZE, START, STATS, WINDOW,
     },
     syntax::{
         attribute_array::ArrayAttr,
@@ -95,6 +95,9 @@ impl ContainerAttrs {
         } else if entry.is(MERGE) {
             let value = duration::merge(cx, entry);
             self.merge.fill(cx, entry, value);
+        } else if entry.is(MERGE_STATS) {
+            let value = duration::merge_stats(cx, entry);
+            self.merge_stats.fill(cx, entry, value);
         } else if entry.is(ON_CONFLICT) {
             let value = choice::parse(cx, entry, ON_CONFLICT, &choice::ON_CONFLICT);
             self.on_conflict.fill(cx, entry, value);
@@ -172,6 +175,7 @@ impl ContainerAttrs {
             Some(meant) if meant == KEEP_STATS.as_str() => self.keep_stats.presume(entry),
             Some(meant) if meant == SEAL_AFTER.as_str() => self.seal_after.presume(entry),
             Some(meant) if meant == MERGE.as_str() => self.merge.presume(entry),
+            Some(meant) if meant == MERGE_STATS.as_str() => self.merge_stats.presume(entry),
             Some(meant) if meant == ON_CONFLICT.as_str() => self.on_conflict.presume(entry),
             _ => {}
         }

@@ -4,7 +4,9 @@ use syn::Lit;
 
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{EXPIRE_AFTER, KEEP_STATS, MAX_DURATION, MERGE, SEAL_AFTER, Symbol, WINDOW},
+    symbol::{
+        EXPIRE_AFTER, KEEP_STATS, MAX_DURATION, MERGE, MERGE_STATS, SEAL_AFTER, Symbol, WINDOW,
+    },
     syntax::{entry::Entry, value},
 };
 
@@ -88,6 +90,11 @@ pub(crate) fn merge(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
     span(cx, entry, MERGE, MERGED)
 }
 
+/// The value of `merge_stats = "month"`.
+pub(crate) fn merge_stats(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
+    span(cx, entry, MERGE_STATS, MERGED)
+}
+
 fn span(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol, span: Span) -> Option<Window> {
     read(cx, entry, symbol, span, |text| {
         if let Some((_, window)) = CALENDAR.iter().find(|(name, _)| *name == text) {
@@ -160,7 +167,9 @@ fn read<T>(
     parse: impl FnOnce(&str) -> Result<T, Problem>,
 ) -> Option<T> {
     let example = match value::literal(entry) {
-        Some(Lit::Int(number)) if number.suffix().is_empty() && symbol != MERGE => {
+        Some(Lit::Int(number))
+            if number.suffix().is_empty() && symbol != MERGE && symbol != MERGE_STATS =>
+        {
             format!("{number}s")
         }
         _ => span.usual.to_owned(),

@@ -1,4 +1,5 @@
-//! What is left of expired records becomes coarser (`keep_stats` with `merge`): the statistics of whole steps never change.
+//! What is left of expired records becomes coarser (`keep_stats` with `merge`, `merge_stats`): the statistics of whole steps never
+//! change.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -37,6 +38,8 @@ models! {
     Young [merge = "1h", expire_after = "3650d"];
     Kept [merge = "1h", expire_after = "1h", keep_stats = "1y"];
     Raised [merge = "1h", expire_after = "1d", keep_stats = "1y"];
+    Coarse [merge = "1h", merge_stats = "2h", expire_after = "1h", keep_stats = "1y"];
+    RaisedCoarse [merge = "1h", merge_stats = "2h", expire_after = "1d", keep_stats = "1y"];
     Slow [merge = "366d", expire_after = "1h", keep_stats = "1y"];
 }
 
@@ -306,6 +309,62 @@ async fn a_sealer_merges_headers_too() {
         "{report}"
     );
     assert_eq!(hours(&kept, "a", old).await, expected(old));
+}
+
+/// First an hour, then two hours, which a late record has to find whatever window it comes to.
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_of_hours_become_one_of_the_wider_span() {
+    let database = database().await;
+    let old = old();
+    let kept = stored(&database, old).await;
+    kept.expire_records().await.unwrap();
+    merged(&kept).await;
+    let coarse = Coarse::buckets(&database);
+    let report = coarse.ensure().await.unwrap();
+    assert!(report.drift.is_empty(), "{report}");
+    let report = coarse.merge().settled(Duration::ZERO).await.unwrap();
+    assert_eq!((report.buckets, report.stay), (2 * 4, 0), "{report}");
+    // The first or the last of the five hours is in a span of its own.
+    assert_eq!(headers(&database, "a").await, 3);
+    let two = 2 * HOUR;
+    let from = old / two * two;
+    let range = date(from)..date(from + 3 * two);
+    let rollup = coarse.rollup("a", range, Interval::hours(2)).await.unwrap();
+    let mut sums = BTreeMap::<i64, (u64, i64)>::new();
+    for (hour, (count, sum, ..)) in expected(old) {
+        let of = sums.entry(hour / two * two).or_default();
+        *of = (of.0 + count, of.1 + sum.unwrap());
+    }
+    let rows = rollup.iter().filter_map(|row| {
+        let sum = row.stats()?.number().sum()?;
+        Some((row.start().timestamp_millis(), (row.count(), sum)))
+    });
+    assert_eq!(rows.collect::<BTreeMap<_, _>>(), sums);
+    // An hour of two is a part of its bucket now.
+    let full = if from == old { old } else { old + HOUR };
+    let hour = coarse.stats("a", date(full)..date(full + HOUR)).await;
+    assert!(hour.unwrap_err().is_partial());
+    let again = coarse.merge().settled(Duration::ZERO).await.unwrap();
+    assert_eq!(again.buckets, 0, "{again}");
+    let report = coarse.verify().await.unwrap();
+    assert!(report.is_clean(), "{report}");
+    // Who does not look that far back is warned.
+    let narrow = kept.ensure().await.unwrap();
+    assert!(!narrow.drift.is_empty(), "{narrow}");
+    let raised = RaisedCoarse::buckets(&database);
+    raised.ensure().change_expiry().await.unwrap();
+    for minute in [5, 65] {
+        let late = RaisedCoarse {
+            device: "a".to_owned(),
+            at: date(full + minute * MINUTE + 1),
+            number: 1_000,
+        };
+        raised.insert(&late).await.unwrap();
+    }
+    let stats = raised.stats("a", date(full)..date(full + two)).await;
+    assert_eq!(stats.unwrap().unwrap().count(), 122);
+    let report = raised.verify().await.unwrap();
+    assert!(report.is_clean(), "{report}");
 }
 
 /// Headers wait until the last window of their slot has expired.

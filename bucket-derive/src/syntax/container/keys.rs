@@ -41,6 +41,7 @@ pub(crate) struct ContainerAttrs {
     /// In seconds.
     pub(crate) seal_after: Slot<u32>,
     pub(crate) merge: Slot<Window>,
+    pub(crate) merge_stats: Slot<Window>,
     pub(crate) on_conflict: Slot<OnConflict>,
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,

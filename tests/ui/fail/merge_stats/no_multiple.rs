@@ -1,0 +1,13 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "readings", items = "items", window = "1h", seal_after = "1d", expire_after = "30d", keep_stats = "5y", merge = "5h", merge_stats = "day")]
+struct Reading {
+    #[bucket(key)]
+    sensor: i64,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+fn main() {}
