@@ -1,7 +1,7 @@
 //! `rollup`: the statistics of a key step by step, as a table and as a chart.
 
 use bucket_mongo::{
-    Bucketed, Interval, Record, Rollup, RollupRow, TimeRange,
+    Bucketed, Interval, Rollup, RollupRow, TimeRange,
     bson::{Bson, DateTime},
     model::AggregateKind,
 };
@@ -103,28 +103,28 @@ fn field<T: Bucketed>(name: Option<&str>) -> Result<Option<usize>, Error> {
 }
 
 /// The span with two sides: an open one is that of the records. `None` without records.
+///
+/// The statistics know it: the first and the last record in a read may be late ones, and of expired records only the statistics
+/// are left.
 async fn bounded<T: Bucketed>(
     at: &At<'_, T>,
     key: &T::Key,
     range: TimeRange,
 ) -> Result<Option<TimeRange>, Error> {
-    let records = || at.buckets.records(key.clone()).between(range).limit(1);
-    let start = if range.start().is_some() {
-        range.start()
-    } else {
-        records().await?.records().first().map(Record::time)
-    };
-    let end = if range.end().is_some() {
-        range.end()
-    } else {
-        let last = records().newest_first().await?;
+    if range.start().is_some() && range.end().is_some() {
+        return Ok(Some(range));
+    }
+    // Of a range without sides, nobody needs to know the times.
+    let start = range.start().unwrap_or(DateTime::MIN);
+    let end = range.end().unwrap_or(DateTime::MAX);
+    let stats = at.buckets.stats(key.clone(), start..end).await?;
+    let reach = stats.and_then(|stats| stats.reach());
+    Ok(reach.map(|(first, last)| {
         // The end of a span is excluded.
-        last.records()
-            .first()
-            .map(|last| DateTime::from_millis(last.time().timestamp_millis().saturating_add(1)))
-    };
-    let sides = start.zip(end);
-    Ok(sides.map(|(start, end)| TimeRange::new(Some(start), Some(end))))
+        let after = DateTime::from_millis(last.timestamp_millis().saturating_add(1));
+        let start = range.start().unwrap_or(first);
+        TimeRange::new(Some(start), Some(range.end().unwrap_or(after)))
+    }))
 }
 
 fn table<T: Bucketed>(rollup: &Rollup<T>) -> Table {

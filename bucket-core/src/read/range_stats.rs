@@ -41,7 +41,8 @@ pub struct StatsReader<T: Record> {
     total: Total,
     buckets: u64,
     opened: u64,
-    last_time: Option<DateTime>,
+    /// Moments that no record is before, and none is after.
+    reach: Option<(DateTime, DateTime)>,
     /// The longest span of a bucket so far, in milliseconds.
     longest_seen: i64,
 }
@@ -58,6 +59,9 @@ pub struct RangeTotals {
     pub buckets: u64,
     /// The number of those buckets whose items were read.
     pub opened: u64,
+    /// Moments that no record is before, and none is after: where they are known, those of the records, and of windows
+    /// their own. Known if the range has two sides.
+    pub reach: Option<(DateTime, DateTime)>,
 }
 
 impl<T: Record> StatsReader<T> {
@@ -84,7 +88,7 @@ impl<T: Record> StatsReader<T> {
             total: Total::new(T::SPEC, form.size()),
             buckets: 0,
             opened: 0,
-            last_time: None,
+            reach: None,
             longest_seen: 0,
         })
     }
@@ -123,13 +127,15 @@ impl<T: Record> StatsReader<T> {
         let part = Part::read(T::SPEC, self.range, &unpacked);
         let opened = part.and_then(|part| match part {
             Part::Whole(stats, reach) => {
-                self.last_time = self.last_time.max(reach.map(|(_, last)| last));
+                if let Some(reach) = reach {
+                    widen(&mut self.reach, reach);
+                }
                 self.total.add_bucket(stats);
                 Ok(0)
             }
             Part::Opened(items) => {
                 each_record::<T>(&self.key, &unpacked, items, |time, record| {
-                    self.last_time = self.last_time.max(Some(time));
+                    widen(&mut self.reach, (time, time));
                     self.total
                         .add_record(time, |sink| record.visit_inputs(sink));
                 })?;
@@ -159,7 +165,8 @@ impl<T: Record> StatsReader<T> {
     /// It is known even if the sums overflow.
     #[must_use]
     pub fn last_time(&self) -> Option<DateTime> {
-        self.last_time.filter(|_| self.total.count() > 0)
+        let (_, last) = self.reach.filter(|_| self.total.count() > 0)?;
+        Some(last)
     }
 
     /// The result for all records; `None` if the range has no records.
@@ -177,6 +184,13 @@ impl<T: Record> StatsReader<T> {
             stats: self.total.finish()?,
             buckets: self.buckets,
             opened: self.opened,
+            reach: self.reach,
         }))
     }
+}
+
+/// Makes a span of time hold these moments, too.
+fn widen(reach: &mut Option<(DateTime, DateTime)>, (first, last): (DateTime, DateTime)) {
+    let (begin, end) = reach.unwrap_or((first, last));
+    *reach = Some((begin.min(first), end.max(last)));
 }

@@ -68,7 +68,7 @@ pub struct StatsQuery<'a, T: Record> {
 
 /// The statistics of a time range that has records; see [`Buckets::stats`]. It dereferences to the model's
 /// stats: `stats.value().avg()`. Its own methods take precedence: for an aggregated field called `count`,
-/// `buckets`, `scanned_buckets`, `stats` or `into_stats`, write `stats.stats().count()`.
+/// `buckets`, `reach`, `scanned_buckets`, `stats` or `into_stats`, write `stats.stats().count()`.
 ///
 /// ```
 /// # use bucket_mongo::{Record, action::RangeStats};
@@ -81,6 +81,7 @@ pub struct RangeStats<T: Record> {
     stats: T::Stats,
     buckets: u64,
     opened: u64,
+    reach: Option<(DateTime, DateTime)>,
 }
 
 impl<T: Record> RangeStats<T> {
@@ -121,6 +122,24 @@ impl<T: Record> RangeStats<T> {
     #[must_use]
     pub fn buckets(&self) -> u64 {
         self.buckets
+    }
+
+    /// Moments that none of the records is before, and none is after, if the range has two sides; `None` if the read did not need
+    /// the times. They are those of the first and the last record, but of a window of which only the aggregates were read, its
+    /// start and its last millisecond. Records whose statistics alone are kept count.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use bucket_mongo::bson::DateTime;
+    ///
+    /// async fn span<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Option<(DateTime, DateTime)>> {
+    ///     let stats = buckets.stats(key, DateTime::MIN..DateTime::MAX).await?;
+    ///     Ok(stats.and_then(|stats| stats.reach()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn reach(&self) -> Option<(DateTime, DateTime)> {
+        self.reach
     }
 
     /// The number of those buckets whose items were read, because their aggregates did not suffice.
@@ -265,6 +284,7 @@ impl<'a, T: Record> StatsQuery<'a, T> {
             stats: totals.stats.into(),
             buckets: totals.buckets,
             opened: totals.opened,
+            reach: totals.reach,
         });
         let figures = stats.as_ref().map_or((0, 0, 0), |all: &RangeStats<T>| {
             (all.count, all.buckets, all.opened)
