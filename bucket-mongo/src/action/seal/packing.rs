@@ -79,6 +79,12 @@ pub(super) fn after<T: Record>(after: Option<Duration>) -> Result<i64, &'static 
     }))
 }
 
+/// What of a sum belongs to some of so many statements.
+fn share(sum: u64, some: u64, of: u64) -> u64 {
+    let part = u128::from(sum) * u128::from(some) / u128::from(of.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
 /// Which buckets are looked for, and what they become.
 #[derive(Debug)]
 enum Task {
@@ -379,14 +385,15 @@ impl<'a, T: Record> Packing<'a, T> {
         let report = &mut self.report;
         report.buckets += made;
         report.changed += number - made;
-        if made > 0 {
-            for statement in statements {
-                // Which of them came too late is not known, only how many.
-                report.records += statement.records;
-                report.bytes_before += statement.before;
-                report.bytes_after += statement.after;
-            }
-        }
+        // Which of them came too late is not known, only how many: each call counts its share, so that several together count
+        // what there is.
+        let of = |figure: fn(&SealStatement) -> u64| {
+            let sum = statements.iter().map(figure).sum();
+            share(sum, made, number)
+        };
+        report.records += of(|statement| statement.records);
+        report.bytes_before += of(|statement| statement.before);
+        report.bytes_after += of(|statement| statement.after);
         // A single one is more likely an edit.
         made == 0 && number > 1
     }
@@ -394,5 +401,18 @@ impl<'a, T: Record> Packing<'a, T> {
     fn invalid(&self, message: &str) -> Error {
         let message = message.to_owned();
         Error::new(ErrorKind::InvalidArgument { message }, &self.context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn calls_that_share_the_work_count_it_once_together() {
+        assert_eq!(share(700, 30, 100) + share(700, 70, 100), 700);
+        assert_eq!(share(700, 100, 100), 700);
+        assert_eq!((share(700, 0, 100), share(0, 0, 0)), (0, 0));
+        assert_eq!(share(u64::MAX, 3, 3), u64::MAX);
     }
 }

@@ -18,7 +18,8 @@ use bucket_core::DamagedBucket;
 pub struct SealReport {
     /// The number of buckets that were sealed, got their rows back, or lost their records because these have expired.
     pub buckets: u64,
-    /// The number of their records, with the marks of removed ones; some of `changed` buckets may be among them.
+    /// The number of their records, with the marks of removed ones. If another call was at work in the same place, the share of this
+    /// one: together they count what there is.
     pub records: u64,
     /// The size of the items of the same buckets before, in bytes of BSON: the server compresses them further.
     pub bytes_before: u64,
