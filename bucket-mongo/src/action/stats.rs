@@ -125,8 +125,8 @@ impl<T: Record> RangeStats<T> {
     }
 
     /// Moments that none of the records is before, and none is after, if the range has two sides; `None` if the read did not need
-    /// the times. They are those of the first and the last record, but of a window of which only the aggregates were read, its
-    /// start and its last millisecond. Records whose statistics alone are kept count.
+    /// the times. They are those of the first and the last record, but of a window that sent its aggregates only, its
+    /// start and its last millisecond. Records of which only the statistics are kept count.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};

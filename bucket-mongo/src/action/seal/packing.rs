@@ -79,7 +79,7 @@ pub(super) fn after<T: Record>(after: Option<Duration>) -> Result<i64, &'static 
     }))
 }
 
-/// What of a sum belongs to some of so many statements.
+/// What of a sum belongs to some of this number of statements.
 fn share(sum: u64, some: u64, of: u64) -> u64 {
     let part = u128::from(sum) * u128::from(some) / u128::from(of.max(1));
     u64::try_from(part).unwrap_or(u64::MAX)
