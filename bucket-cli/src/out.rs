@@ -8,7 +8,7 @@ use std::{
 use console::Term;
 use serde_json::{Value, json};
 
-use crate::{connect::redacted, error::Error, json, table::Table, text};
+use crate::{error::Error, json, secret::Secrets, table::Table, text};
 
 /// The form of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +147,11 @@ impl Out {
 
 /// A line on the standard error, without any password. If that is closed, nobody can read it.
 pub(crate) fn complain(kind: &str, message: &str, as_json: bool) {
-    let message = redacted(message);
+    let secrets = Secrets::of_process();
+    let message = match kind {
+        "error" => secrets.hide(message),
+        _ => secrets.hide_passwords(message),
+    };
     let line = if as_json {
         json::line(&json!({ kind: message }))
     } else {

@@ -65,6 +65,52 @@ fn no_output_has_the_password_of_the_connection_string() {
 }
 
 #[test]
+fn a_malformed_connection_string_is_named_by_its_cause_and_the_form_is_whole() {
+    for (uri, cause) in [
+        ("mongodb://me:s3cr3t-word@h/x?nonsense=1", "nonsense"),
+        (
+            "mongodb://me:s3cr3t/word@h/x",
+            "malformed: it is mongodb://USER:PASSWORD@HOST/DATABASE",
+        ),
+        (
+            "mongodb://h/x?tls=true&tlsCAFile=/no/such/file",
+            "/no/such/file",
+        ),
+    ] {
+        let ran = run(&["status", "--uri", uri]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains(cause), "{ran:?}");
+        assert!(!ran.err.contains("s3cr3t"), "{ran:?}");
+        assert!(!ran.err.contains("***@%"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_key_that_is_an_address_is_shown_as_it_is() {
+    let uri = "mongodb://127.0.0.1:1/shop?serverSelectionTimeoutMS=200";
+    let key = "http://user@site/x";
+    let ran = run(&["page", "--uri", uri, "--model", "trades", key]);
+    assert!(ran.err.contains("http://user@site/x"), "{ran:?}");
+}
+
+#[test]
+fn a_command_that_is_missing_is_asked_for() {
+    let ran = run(&["--json"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("which command? See --help"), "{ran:?}");
+}
+
+#[test]
+fn no_size_is_recommended_for_a_record_that_no_bucket_can_hold() {
+    let size = ["size", "--rate", "1/m", "--keys", "1", "--keep", "1d"];
+    let ran = run(&[&size[..], &["--bytes", "17000000"]].concat());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("16 MB"), "{ran:?}");
+    let ran = run(&[&size[..], &["--bytes", "1000000"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_is_exit_code_1_with_advice() {
     let uri = "mongodb://127.0.0.1:1/shop?serverSelectionTimeoutMS=200";
     let ran = run(&["status", "--uri", uri, "--model", "trades"]);
