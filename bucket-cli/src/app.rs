@@ -1,6 +1,6 @@
 //! The program: its arguments, its runtime, its end.
 
-use std::{env, ffi::OsString, path::Path, process::ExitCode};
+use std::{env, ffi::OsString, path::Path, process::ExitCode, time::Duration};
 
 #[cfg(feature = "seal")]
 use bucket_mongo::{Archive, bson::Document, mongodb::Client};
@@ -16,8 +16,12 @@ use crate::{
     model::{Adaptor, Model},
     models::{List, Models},
     out::{self, Format, Out},
+    secret::Secrets,
     signal::Signals,
 };
+
+/// How long to wait until the server has ended the sessions.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Runs the command line of these models with the arguments of the process, in a runtime of its own.
 ///
@@ -126,7 +130,11 @@ impl App {
         };
         let mut out = Out::new(global.format(), global.quiet);
         let ended = self.end(global, command, &program, &mut out);
-        let ended = ended.and_then(|outcome| out.flush().map(|()| outcome));
+        let ended = ended.and_then(|outcome| match out.flush() {
+            // The reader has what it wanted; what the command found is true all the same.
+            Err(error) if !error.is_closed_pipe() => Err(error),
+            _ => Ok(outcome),
+        });
         match ended {
             Ok(outcome) => outcome.into(),
             // The reader has what it wanted, as `head` has.
@@ -160,7 +168,10 @@ impl App {
             .enable_all()
             .build()
             .map_err(|error| Error::Failed(format!("the runtime does not start: {error}")))?;
-        runtime.block_on(self.on_server(global, command, out))
+        let ended = runtime.block_on(self.on_server(global, command, out));
+        // What hangs with the server is not waited for.
+        runtime.shutdown_background();
+        ended
     }
 
     async fn on_server(
@@ -181,6 +192,12 @@ impl App {
         };
         let words = again(&global);
         let signals = Signals::listen();
+        let collections: Vec<_> = self
+            .models
+            .iter()
+            .map(|model| model.spec().collection())
+            .collect();
+        let goes_on = models.len() > 1 && command.is_for_each();
         let mut worst = Outcome::Done;
         for model in models {
             let session = Session {
@@ -189,23 +206,34 @@ impl App {
                 archive: archive(&global, &client, &database),
                 out: &mut *out,
                 signals: signals.clone(),
+                collections: collections.clone(),
                 program: words.clone(),
             };
             let running = model.run(session, command.clone());
-            let outcome = if command.may_end_anywhere() {
-                match signals.unless(running).await {
-                    Ok(ended) => ended?,
-                    Err(signal) => Outcome::Interrupted(signal),
-                }
+            let ended = if command.may_end_anywhere() {
+                let ended = signals.unless(running).await;
+                ended.unwrap_or_else(|signal| Ok(Outcome::Interrupted(signal)))
             } else {
-                running.await?
+                running.await
+            };
+            let outcome = match ended {
+                // It says nothing of the other models.
+                Err(error) if goes_on && !error.is_closed_pipe() && !error.is_of_server() => {
+                    out.flush()?;
+                    out.error(&error);
+                    Outcome::Failed(error.exit_code())
+                }
+                ended => ended?,
             };
             worst = worst.and(outcome);
             if matches!(outcome, Outcome::Interrupted(_)) {
                 break;
             }
         }
-        client.shutdown().await;
+        if signals.came().is_none() {
+            // A server that hangs would keep what is done.
+            let _ = tokio::time::timeout(GOODBYE, client.shutdown()).await;
+        }
         Ok(worst)
     }
 
@@ -302,14 +330,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
         return Outcome::Done.into();
     }
     let wants_json = env::args_os().any(|word| word == "--json");
-    let text = error.render().to_string();
+    // Before its blanks change: a password may have some.
+    let text = Secrets::of_process().hide(&error.render().to_string());
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let summary = text.split("\n\n").next().unwrap_or_default();
     let summary: Vec<&str> = summary.split_whitespace().collect();
     let summary = match error.kind() {
-        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "which command? See --help".to_owned()
-        }
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        | clap::error::ErrorKind::MissingSubcommand => "which command? See --help".to_owned(),
         _ => summary.join(" "),
     };
     out::complain("error", &summary, wants_json);

@@ -4,7 +4,13 @@
 use bucket_mongo::Archive;
 use bucket_mongo::{Bucketed, Buckets, mongodb::Database};
 
-use crate::{error::Error, out::Out, signal::Signals, text::shell_word};
+use crate::{
+    error::Error,
+    exit::Outcome,
+    out::Out,
+    signal::{Signal, Signals},
+    text::shell_word,
+};
 
 /// What all models of a program share.
 #[derive(Debug)]
@@ -14,6 +20,8 @@ pub(crate) struct Session<'a> {
     pub(crate) archive: Option<Archive>,
     pub(crate) out: &'a mut Out,
     pub(crate) signals: Signals,
+    /// The collections of all models.
+    pub(crate) collections: Vec<&'static str>,
     /// The words before the name of a command that runs on the same model again.
     pub(crate) program: Vec<String>,
 }
@@ -26,6 +34,7 @@ pub(crate) struct At<'a, T: Bucketed> {
     pub(crate) archive: Option<Archive>,
     pub(crate) out: &'a mut Out,
     pub(crate) signals: Signals,
+    collections: Vec<&'static str>,
     program: Vec<String>,
 }
 
@@ -44,8 +53,14 @@ impl<'a, T: Bucketed> At<'a, T> {
             archive: session.archive,
             out: session.out,
             signals: session.signals,
+            collections: session.collections,
             program,
         }
+    }
+
+    /// Whether a collection is that of a model.
+    pub(crate) fn is_model(&self, name: &str) -> bool {
+        self.collections.contains(&name)
     }
 
     /// A line for a shell that runs this command on the same model.
@@ -62,4 +77,10 @@ impl<'a, T: Bucketed> At<'a, T> {
         }
         crate::key::parse::<T>(words).map(Some)
     }
+}
+
+/// The end of a change that a signal ended while it was planned.
+pub(crate) fn given_up(out: &mut Out, signal: Signal) -> Outcome {
+    out.note("nothing was changed: run the same command again");
+    Outcome::Interrupted(signal)
 }

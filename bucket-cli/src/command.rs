@@ -131,6 +131,11 @@ impl Command {
         }
     }
 
+    /// Whether an error of one model says nothing of the others, which it is then to look at, too.
+    pub(crate) fn is_for_each(&self) -> bool {
+        matches!(self, Self::Status(_))
+    }
+
     /// Whether it runs on every model if none is named.
     pub(crate) fn is_for_all(&self) -> bool {
         matches!(self, Self::Status(_) | Self::Ensure(_))

@@ -4,7 +4,10 @@ use std::{fmt, io};
 
 use bucket_mongo::{ErrorKind, mongodb};
 
-use crate::exit::{FAILED, USAGE};
+use crate::{
+    exit::{FAILED, USAGE},
+    words::of_program,
+};
 
 /// A reason for the exit codes 1 and 2.
 #[derive(Debug)]
@@ -24,6 +27,15 @@ pub(crate) enum Error {
     },
     /// The output cannot be written.
     Output(io::Error),
+    /// The plan of a change cannot be written, and nothing was changed.
+    Unplanned(io::Error),
+    /// The report of a change cannot be written.
+    Unreported {
+        /// What was changed.
+        done: String,
+        /// Why nobody reads it.
+        source: io::Error,
+    },
 }
 
 impl Error {
@@ -37,6 +49,26 @@ impl Error {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// The same error before the first change: whoever reads a plan and closes the output has not seen it done.
+    pub(crate) fn before_change(self) -> Self {
+        match self {
+            Self::Output(error) => Self::Unplanned(error),
+            other => other,
+        }
+    }
+
+    /// The same error after the last change. A reader that closed the output wanted no report.
+    pub(crate) fn after_change(self, done: impl FnOnce() -> String) -> Result<(), Self> {
+        match self {
+            closed if closed.is_closed_pipe() => Ok(()),
+            Self::Output(source) => Err(Self::Unreported {
+                done: done(),
+                source,
+            }),
+            other => Err(other),
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => USAGE,
@@ -46,6 +78,11 @@ impl Error {
             },
             _ => FAILED,
         }
+    }
+
+    /// Whether another command on the same server would fail by the same reason.
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.advice() == Some(REACH)
     }
 
     /// What to do about it, if that is known.
@@ -65,6 +102,9 @@ impl Error {
         match error.kind() {
             ErrorKind::Unreachable { .. } | ErrorKind::TimedOut { .. } => Some(REACH),
             ErrorKind::MissingIndex { .. } => Some("run `ensure` first"),
+            // Nothing is wrong with such a bucket; the text says where its items are.
+            ErrorKind::Damaged(_) if error.is_archived() => None,
+            ErrorKind::Damaged(_) if error.is_partial() => None,
             ErrorKind::Damaged(_) => Some("`verify` says what is wrong, and `repair` mends it"),
             ErrorKind::Unauthorized { .. } => {
                 Some("the chapter on operations lists the privileges of each task")
@@ -83,10 +123,21 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) | Self::Failed(message) => f.write_str(message),
-            Self::Buckets(error) => error.fmt(f),
+            Self::Buckets(error) => f.write_str(&of_program(&error.to_string())),
             // The driver's whole text would add labels and the server's raw reply.
             Self::Driver { doing, source } => write!(f, "{doing}: {}", source.kind),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::Unplanned(error) => write!(
+                f,
+                "the plan cannot be written, and nothing was changed: {error}; run the same command again with an output that can \
+                 be written"
+            ),
+            Self::Unreported { done, source } => {
+                write!(
+                    f,
+                    "the report cannot be written: {source}; what it says: {done}"
+                )
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     Found,
     /// A plan was shown and not carried out.
     Planned,
+    /// An error of one model, which was shown.
+    Failed(u8),
     /// A signal ended it at a safe point.
     Interrupted(Signal),
 }
@@ -24,13 +26,19 @@ impl Outcome {
             Self::Done => 0,
             Self::Found => 3,
             Self::Planned => 4,
+            Self::Failed(code) => code,
             Self::Interrupted(signal) => signal.exit_code(),
         }
     }
 
     /// Of two models, what matters more.
     pub(crate) fn and(self, other: Self) -> Self {
-        if other.code() > self.code() {
+        let weight = |of: Self| match of {
+            Self::Interrupted(_) => (2, of.code()),
+            Self::Failed(_) => (1, of.code()),
+            _ => (0, of.code()),
+        };
+        if weight(other) > weight(self) {
             other
         } else {
             self

@@ -25,6 +25,13 @@ pub(crate) struct MaybeKey {
     pub(crate) key: Vec<String>,
 }
 
+/// The words again, at the end of another command.
+pub(crate) fn words(key: &[String]) -> Vec<String> {
+    let is_like_option = |word: &String| word.starts_with('-');
+    let mark = key.iter().any(is_like_option).then(|| "--".to_owned());
+    mark.into_iter().chain(key.iter().cloned()).collect()
+}
+
 /// The key of these words.
 pub(crate) fn parse<T: Bucketed>(words: &[String]) -> Result<T::Key, Error> {
     let parts = match words {

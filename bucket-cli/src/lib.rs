@@ -51,6 +51,7 @@ mod connect;
 mod error;
 mod exit;
 mod figures;
+mod form;
 mod json;
 mod key;
 mod model;
@@ -62,11 +63,13 @@ mod pieces;
 mod planned;
 mod progress;
 mod rows;
+mod secret;
 mod shell;
 mod signal;
 mod span;
 mod table;
 mod text;
+mod words;
 
 pub use self::{
     app::{App, run},

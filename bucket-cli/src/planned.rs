@@ -110,7 +110,10 @@ pub(crate) async fn run<T: Bucketed>(
     let is_json = at.out.format() == Format::Json;
     if !is_json {
         at.out.text(&format!("{what}, plan: {}", plan.text()))?;
-        at.out.flush()?;
+        let shown = at.out.flush();
+        if options.yes {
+            shown.map_err(Error::before_change)?;
+        }
     }
     let is_empty = plan.buckets + plan.dated == 0;
     if is_empty || !options.yes {
@@ -139,13 +142,17 @@ pub(crate) async fn run<T: Bucketed>(
     })
     .await;
     bar.finish_and_clear();
-    if is_json {
+    let shown = if is_json {
         at.out
-            .json(&json!({ "plan": plan.json(), "done": done.json() }))?;
+            .json(&json!({ "plan": plan.json(), "done": done.json() }))
     } else {
-        at.out.text(&format!("{what}, done: {}", done.text()))?;
-    }
+        at.out.text(&format!("{what}, done: {}", done.text()))
+    };
+    let shown = shown.and_then(|()| at.out.flush());
+    let text = || format!("{what}, done: {}", done.text());
+    let shown = shown.or_else(|error| error.after_change(text));
     let walked = walked?;
+    shown?;
     if walked.unreadable > 0 {
         at.out.note(&format!(
             "{} cannot be read and were left: see `verify`",

@@ -24,6 +24,10 @@ impl Rows {
         Ok(Self { documents })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
     pub(crate) fn json(&self) -> Vec<Value> {
         self.documents.iter().map(json::object).collect()
     }

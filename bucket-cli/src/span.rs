@@ -28,6 +28,15 @@ impl Span {
             (from, to) => Ok(TimeRange::new(from, to)),
         }
     }
+
+    /// The same span for a later call: an age would then be another time.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let sides = [("--from", self.from), ("--to", self.to)].into_iter();
+        sides
+            .filter_map(|(option, time)| Some([option.to_owned(), crate::text::date(time?)]))
+            .flatten()
+            .collect()
+    }
 }
 
 /// A time: RFC 3339, a day in UTC, or an age.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bucket_mongo::{ArchiveReport, Bucketed};
 
 use crate::{
-    at::At,
+    at::{At, given_up},
     error::Error,
     exit::Outcome,
     planned::{self, Options, Sums},
@@ -42,7 +42,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         }
         let plan = match at.signals.unless(plan.dry_run()).await {
             Ok(plan) => sums(&plan?),
-            Err(signal) => return Ok(Outcome::Interrupted(signal)),
+            Err(signal) => return Ok(given_up(at.out, signal)),
         };
         let work = async |buckets: &bucket_mongo::Buckets<T>, key: T::Key| {
             let restore = buckets.restore_from(archive.clone()).between(range);
@@ -59,7 +59,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     }
     let plan = match at.signals.unless(plan.dry_run()).await {
         Ok(plan) => sums(&plan?),
-        Err(signal) => return Ok(Outcome::Interrupted(signal)),
+        Err(signal) => return Ok(given_up(at.out, signal)),
     };
     let work = async |buckets: &bucket_mongo::Buckets<T>, key: T::Key| {
         let mut moving = buckets.archive_to(archive.clone()).between(range);

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use serde_json::Value;
 
 use crate::{
-    at::At,
+    at::{At, given_up},
     error::Error,
     exit::Outcome,
     json,
@@ -15,6 +15,7 @@ use crate::{
     span,
     table::{Table, left, number},
     text,
+    words::of_program,
 };
 
 /// Whether to consent.
@@ -33,11 +34,14 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     let looked = at.signals.clone();
     let plan = match looked.unless(Plan::of(&at)).await {
         Ok(plan) => plan?,
-        Err(signal) => return Ok(Outcome::Interrupted(signal)),
+        Err(signal) => return Ok(given_up(at.out, signal)),
     };
     let is_json = at.out.format() == Format::Json;
     if !is_json {
-        plan.print(at.out)?;
+        let shown = plan.print(at.out).and_then(|()| at.out.flush());
+        if asked.yes && !plan.is_empty() {
+            shown.map_err(Error::before_change)?;
+        }
     }
     if plan.is_empty() || !asked.yes {
         if is_json {
@@ -49,11 +53,10 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         at.out.note(plan.advice());
         return Ok(Outcome::Planned);
     }
-    at.out.flush()?;
     let mut outcome = Outcome::Done;
     if plan.differs || plan.undated() > 0 {
         let report = at.buckets.ensure().change_expiry().await?;
-        for line in report.to_string().lines() {
+        for line in of_program(&report.to_string()).lines() {
             at.out.note(line);
         }
         let drift = report.drift.iter();
@@ -65,7 +68,9 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     }
     let outcome = outcome.and(remove_expired(&mut at).await?);
     if is_json {
-        at.out.json(&plan.json::<T>(outcome == Outcome::Done))?;
+        let line = plan.json::<T>(outcome == Outcome::Done);
+        let shown = at.out.json(&line).and_then(|()| at.out.flush());
+        shown.or_else(|error| error.after_change(|| line.to_string()))?;
     }
     Ok(outcome)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bucket_mongo::{Bucketed, MergeReport};
 
 use crate::{
-    at::At,
+    at::{At, given_up},
     error::Error,
     exit::Outcome,
     planned::{self, Options, Sums},
@@ -34,7 +34,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     }
     let plan = match at.signals.unless(plan).await {
         Ok(plan) => sums(&plan?),
-        Err(signal) => return Ok(Outcome::Interrupted(signal)),
+        Err(signal) => return Ok(given_up(at.out, signal)),
     };
     let work = async |buckets: &bucket_mongo::Buckets<T>, key: T::Key| {
         let mut merge = buckets.merge().between(range).pause(pause).key(key);

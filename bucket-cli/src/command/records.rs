@@ -4,7 +4,13 @@ use bucket_mongo::Bucketed;
 use serde_json::json;
 
 use crate::{
-    at::At, error::Error, exit::Outcome, key::KeyWords, out::Format, rows::Rows, span::Span,
+    at::At,
+    error::Error,
+    exit::Outcome,
+    key::{self, KeyWords},
+    out::Format,
+    rows::Rows,
+    span::Span,
 };
 
 /// Which records.
@@ -34,7 +40,7 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
-    let key = crate::key::parse::<T>(&asked.key.key)?;
+    let key = key::parse::<T>(&asked.key.key)?;
     let mut query = at
         .buckets
         .records(key)
@@ -43,7 +49,7 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
     if asked.newest {
         query = query.newest_first();
     }
-    if let Some(token) = asked.after {
+    if let Some(token) = asked.after.clone() {
         query = query.after(token);
     }
     let page = query.await?;
@@ -56,11 +62,28 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
         at.out.json(&json!({ "next": next }))?;
         return Ok(Outcome::Done);
     }
+    if rows.is_empty() {
+        at.out
+            .note("the key has no records here: `keys` lists the keys");
+        return Ok(Outcome::Done);
+    }
     at.out.table(&rows.table())?;
     if let Some(next) = next {
-        at.out.note(&format!(
-            "there are more: give the same options and --after {next}"
-        ));
+        let line = go_on(&at, &asked, next);
+        at.out.note(&format!("there are more; go on with: {line}"));
     }
     Ok(Outcome::Done)
+}
+
+/// The command for the records after this token, with times in the place of ages.
+fn go_on<T: Bucketed>(at: &At<'_, T>, asked: &Asked, token: String) -> String {
+    let mut words = vec!["records".to_owned()];
+    words.extend(asked.span.options());
+    words.extend(["--limit".to_owned(), asked.limit.to_string()]);
+    if asked.newest {
+        words.push("--newest".to_owned());
+    }
+    words.extend(["--after".to_owned(), token]);
+    words.extend(key::words(&asked.key.key));
+    at.line(&words)
 }

@@ -6,7 +6,7 @@ use bucket_mongo::{Bucketed, RepairReport, VerifyReport};
 use serde_json::json;
 
 use crate::{
-    at::At,
+    at::{At, given_up},
     error::Error,
     exit::Outcome,
     json,
@@ -16,6 +16,7 @@ use crate::{
     signal::Signal,
     span::{Span, duration},
     text::printable,
+    words::of_program,
 };
 
 /// What is repaired.
@@ -43,6 +44,11 @@ pub(crate) struct Asked {
 const PIECE: usize = 50;
 
 pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
+    if let Some(name) = asked.quarantine.as_deref().filter(|name| at.is_model(name)) {
+        return Err(Error::Usage(format!(
+            "`{name}` is the collection of a model: name one with --quarantine that has no buckets of its own"
+        )));
+    }
     let bar = progress::spinner(at.out);
     bar.set_message("checking");
     let mut check = at
@@ -58,8 +64,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         biased;
         signal = at.signals.first() => {
             bar.finish_and_clear();
-            at.out.note("nothing was changed: run the same command again");
-            return Ok(Outcome::Interrupted(signal));
+            return Ok(given_up(at.out, signal));
         }
         found = check => found?,
     };
@@ -73,9 +78,7 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         Ok(plan) => plan?,
         Err(signal) => {
             bar.finish_and_clear();
-            at.out
-                .note("nothing was changed: run the same command again");
-            return Ok(Outcome::Interrupted(signal));
+            return Ok(given_up(at.out, signal));
         }
     };
     bar.finish_and_clear();
@@ -94,12 +97,21 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
         return Ok(Outcome::Planned);
     }
     if at.out.format() != Format::Json {
-        print(&mut at, &plan, None)?;
-        at.out.flush()?;
+        let shown = print(&mut at, &plan, None).and_then(|()| at.out.flush());
+        shown.map_err(Error::before_change)?;
     }
     let (done, ended) = pieces(&mut at, &found, &asked).await;
-    print(&mut at, &plan, Some(&done))?;
-    if let Some(signal) = ended? {
+    let shown = print(&mut at, &plan, Some(&done)).and_then(|()| at.out.flush());
+    let text = || {
+        of_program(&done.to_string())
+            .lines()
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    let shown = shown.or_else(|error| error.after_change(text));
+    let ended = ended?;
+    shown?;
+    if let Some(signal) = ended {
         at.out
             .note("the other findings are left: run the same command again");
         return Ok(Outcome::Interrupted(signal));
@@ -172,7 +184,7 @@ fn print<T: Bucketed>(
         let (plan, done) = (json::report(plan), json::report(&done));
         return at.out.json(&json!({ "plan": plan, "done": done }));
     }
-    let report = done.unwrap_or(plan).to_string();
+    let report = of_program(&done.unwrap_or(plan).to_string());
     let heading = if done.is_some() { "done:" } else { "plan:" };
     at.out.text(heading)?;
     for line in report.lines() {

@@ -15,13 +15,14 @@ use crate::{
     error::Error,
     exit::Outcome,
     json,
-    key::MaybeKey,
+    key::{self, MaybeKey},
     out::{Format, Out, Tone},
     progress,
     signal::Signal,
     span::{Span, duration},
     table::{Table, left},
     text::{counted, printable},
+    words::of_program,
 };
 
 /// What is checked.
@@ -90,9 +91,12 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     drop(findings);
     bar.finish_and_clear();
     let progress = last.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let indexes = match signal {
-        Some(_) => Ok(Some(Vec::new())),
-        None => buckets.verify().indexes().await,
+    let (signal, indexes) = match signal {
+        Some(signal) => (Some(signal), Ok(Some(Vec::new()))),
+        None => match at.signals.unless(buckets.verify().indexes()).await {
+            Ok(indexes) => (None, indexes),
+            Err(signal) => (Some(signal), Ok(Some(Vec::new()))),
+        },
     };
     let known = indexes.as_ref().ok().and_then(Option::as_deref);
     summary(at.out, &counts, &progress, known, signal)?;
@@ -138,7 +142,7 @@ impl Counts {
                 out.json(&json!({ "finding": finding, "harmful": is_harmful }))?;
             }
             Format::Text => {
-                let line = printable(&finding.to_string());
+                let line = printable(&of_program(&finding.to_string()));
                 if is_harmful {
                     out.toned(Tone::Bad, &line)?;
                 } else {
@@ -151,7 +155,7 @@ impl Counts {
                     left(crate::shell::cell(&finding.id)),
                     left(finding.problem.kind().to_string()),
                     left(is_harmful.to_string()),
-                    left(finding.to_string()),
+                    left(of_program(&finding.to_string())),
                 ]);
                 out.table(&table)?;
             }
@@ -184,7 +188,7 @@ fn summary(
     }
     let indexes = indexes.unwrap_or_default();
     for index in indexes {
-        out.toned(Tone::Bad, index)?;
+        out.toned(Tone::Bad, &of_program(index))?;
     }
     out.text(&format!(
         "{} in {} of {}",
@@ -199,6 +203,9 @@ fn summary(
     ) {
         (Some(signal), ..) => out.text(&format!("{signal}: the rest was not checked")),
         (None, 0, 0) => out.toned(Tone::Good, "nothing is wrong"),
+        (None, 0, _) if counts.harmless == 0 => {
+            out.text("the records are fine, but the indexes are not those of the model")
+        }
         (None, harmful, _) => out.text(&format!(
             "{} {harmful} harmful, {} harmless",
             if harmful > 0 { "damaged:" } else { "found:" },
@@ -215,17 +222,9 @@ fn go_on<T: Bucketed>(at: &mut At<'_, T>, asked: &Asked, position: Option<&Check
         return;
     };
     let mut words = vec!["verify".to_owned()];
-    for (option, time) in [("--from", asked.span.from), ("--to", asked.span.to)] {
-        words.extend(
-            time.into_iter()
-                .flat_map(|time| [option.to_owned(), crate::text::date(time)]),
-        );
-    }
+    words.extend(asked.span.options());
     words.extend(["--after".to_owned(), position.to_string()]);
-    if asked.key.key.iter().any(|word| word.starts_with('-')) {
-        words.push("--".to_owned());
-    }
-    words.extend(asked.key.key.iter().cloned());
+    words.extend(key::words(&asked.key.key));
     let line = at.line(&words);
     at.out.note(&format!(
         "all that is wrong before this place was shown; go on with: {line}"

@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     exit::Outcome,
     json,
-    key::{MaybeKey, document},
+    key::{MaybeKey, document, words as words_of},
     out::{Format, Out},
     rows, shell,
     span::time,
@@ -46,7 +46,10 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     if let Some(since) = asked.since {
         query = query.since(since);
     }
-    let mut events = query.await?;
+    let mut events = match at.signals.unless(query).await {
+        Ok(events) => events?,
+        Err(signal) => return Ok(Outcome::Interrupted(signal)),
+    };
     at.out.note("watching: Ctrl-C ends");
     let mut shown = 0;
     let outcome = loop {
@@ -67,8 +70,8 @@ pub(super) async fn run<T: Bucketed>(mut at: At<'_, T>, asked: Asked) -> Result<
     };
     if let Some(token) = events.token() {
         let mut words = vec!["watch".to_owned()];
-        words.extend(asked.key.key);
         words.extend(["--after".to_owned(), token.to_string()]);
+        words.extend(words_of(&asked.key.key));
         let line = at.line(&words);
         at.out.note(&format!("go on with: {line}"));
     }

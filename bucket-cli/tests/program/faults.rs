@@ -95,3 +95,48 @@ async fn a_reader_that_has_enough_ends_a_long_output_quietly() {
     let ran = rest(records);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
+
+/// Each waits for a server that does not answer, and ends by a signal without it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_what_waits_for_a_server_that_hangs() {
+    let server = DevServer::builder().own().await.unwrap();
+    let mut program = Program::on(&server, "cli_hangs").await;
+    // Longer than this test may take: the signal is what ends each.
+    program.uri += "&serverSelectionTimeoutMS=600000";
+    program.fill_readings(3).await;
+    server.members()[0].pause().await.unwrap();
+    for (arguments, remark) in [
+        (&["watch", "-m", "readings"][..], ""),
+        (&["verify", "-m", "readings"], ""),
+        (
+            &["ensure", "-m", "readings", "--yes"],
+            "nothing was changed",
+        ),
+        (&["seal", "-m", "readings"], "nothing was changed"),
+        (&["merge", "-m", "readings"], "nothing was changed"),
+        (&["expire", "-m", "readings"], "nothing was changed"),
+        (
+            &[
+                "archive",
+                "-m",
+                "readings",
+                "--archive-collection",
+                "old_readings",
+            ],
+            "nothing was changed",
+        ),
+    ] {
+        let child = program.start(arguments);
+        // Until it listens to signals, one ends it without a word.
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        signal(&child, "TERM");
+        let ended = tokio::task::spawn_blocking(|| rest(child));
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(60), ended).await;
+        let ran = ended
+            .unwrap_or_else(|_| panic!("{arguments:?} goes on"))
+            .unwrap();
+        assert_eq!(ran.code, Some(143), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(remark), "{arguments:?}: {ran:?}");
+    }
+    server.members()[0].resume().await.unwrap();
+}

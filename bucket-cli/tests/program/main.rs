@@ -8,8 +8,11 @@
 )]
 
 mod faults;
+mod late;
 mod looking;
 mod models;
+mod outputs;
 mod plans;
 mod program;
+mod setup;
 mod without_server;
