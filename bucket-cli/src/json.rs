@@ -29,8 +29,9 @@ pub(crate) fn value(bson: &Bson) -> Value {
         Bson::Int64(number) => (*number).into(),
         Bson::Double(number) if number.is_finite() => (*number).into(),
         Bson::Double(number) => json!({ "$numberDouble": special(*number) }),
-        Bson::DateTime(date) if date.try_to_rfc3339_string().is_ok() => {
-            json!({ "$date": text::date(*date) })
+        Bson::DateTime(date) if text::has_form(*date) => json!({ "$date": text::date(*date) }),
+        Bson::DateTime(date) => {
+            json!({ "$date": { "$numberLong": date.timestamp_millis().to_string() } })
         }
         Bson::Binary(binary) if uuid(binary).is_some() => {
             json!({ "$uuid": uuid(binary).map(|uuid| uuid.to_string()) })
@@ -130,6 +131,17 @@ mod tests {
         };
         let expected = r#"{"a":1,"b":2.5,"c":{"$numberDouble":"NaN"},"d":{"$date":"1970-01-01T00:00:00.000Z"},"e":null,"f":["x",true],"g":{"$binary":{"base64":"AQI=","subType":"00"}}}"#;
         assert_eq!(object(&document).to_string(), expected);
+    }
+
+    #[test]
+    fn a_date_beyond_the_years_of_rfc_3339_is_a_number_of_milliseconds() {
+        for millis in [253_402_300_800_000, -62_167_219_200_001, i64::MAX, i64::MIN] {
+            let date = value(&DateTime::from_millis(millis).into());
+            let expected = json!({ "$date": { "$numberLong": millis.to_string() } });
+            assert_eq!(date, expected);
+        }
+        let last = value(&DateTime::from_millis(253_402_300_799_999).into());
+        assert_eq!(last, json!({ "$date": "9999-12-31T23:59:59.999Z" }));
     }
 
     #[test]

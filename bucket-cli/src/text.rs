@@ -13,6 +13,11 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// Whether a date has an RFC 3339 form.
+pub(crate) fn has_form(date: DateTime) -> bool {
+    HAVE_FORM.contains(&date.timestamp_millis()) && date.try_to_rfc3339_string().is_ok()
+}
+
 /// `2023-10-26T15:47:03.120Z`: RFC 3339, always with milliseconds; other dates in milliseconds.
 pub(crate) fn date(date: DateTime) -> String {
     let millis = date.timestamp_millis();

@@ -1,13 +1,14 @@
 //! `ensure`: creates what is missing, and changes what differs on request.
 
-use bucket_mongo::Bucketed;
+use bucket_mongo::{Bucketed, bson::doc, error::Drift};
 use serde_json::json;
 
 use crate::{
-    at::At,
+    at::{At, given_up},
     error::Error,
     exit::Outcome,
     out::{Format, Tone},
+    words::of_program,
 };
 
 /// What may be changed.
@@ -45,8 +46,20 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             Part::Description => ensure.replace_description(),
         };
     }
+    if asked.yes {
+        // From here on it goes to its end: a signal counts until there is a server.
+        let ping = at.buckets.database().run_command(doc! { "ping": 1 });
+        match at.signals.unless(ping).await {
+            Ok(reached) => drop(reached.map_err(Error::driver("looking for the server"))?),
+            Err(signal) => return Ok(given_up(at.out, signal)),
+        }
+    }
     let report = ensure.await?;
-    let drift: Vec<String> = report.drift.iter().map(ToString::to_string).collect();
+    let drift: Vec<String> = report
+        .drift
+        .iter()
+        .map(|drift| of_program(&drift.to_string()))
+        .collect();
     if at.out.format() == Format::Json {
         at.out.json(&json!({
             "collection": T::SPEC.collection(),
@@ -65,7 +78,7 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             Tone::Bad
         };
         at.out.toned(tone, T::SPEC.collection())?;
-        at.out.text(&report.to_string())?;
+        at.out.text(&of_program(&report.to_string()))?;
     }
     if asked.validator && !asked.yes {
         at.out
@@ -80,8 +93,43 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             .note("nothing was replaced: give --yes to do it. Stop writers first");
         return Ok(Outcome::Planned);
     }
-    at.out.note(
-        "`ensure --replace indexes,validator,description --yes` replaces what differs, and `expire --yes` a limit",
-    );
+    if let Some(remedy) = remedy(&report.drift) {
+        at.out.note(&remedy);
+    }
     Ok(Outcome::Found)
+}
+
+/// Which commands change what differs; `None` if none of it can be changed so.
+fn remedy(drift: &[Drift]) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut is_limit = false;
+    for drift in drift {
+        let part = match drift {
+            Drift::Index { .. } | Drift::Capacity { .. } => "indexes",
+            Drift::Validator { .. } => "validator",
+            Drift::Described { .. }
+            | Drift::Unreadable { .. }
+            | Drift::Field { .. }
+            | Drift::Aggregate { .. } => "description",
+            Drift::Expiry { .. } => {
+                is_limit = true;
+                continue;
+            }
+            // Nothing of this program changes the rest.
+            _ => continue,
+        };
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    let replacing = (!parts.is_empty()).then(|| {
+        format!(
+            "`ensure --replace {} --yes` replaces what differs",
+            parts.join(",")
+        )
+    });
+    let expiring =
+        is_limit.then(|| "`expire` shows what the other limit removes, and sets it".to_owned());
+    let remedies: Vec<String> = replacing.into_iter().chain(expiring).collect();
+    (!remedies.is_empty()).then(|| remedies.join("; "))
 }

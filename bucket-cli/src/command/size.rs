@@ -222,7 +222,17 @@ fn figures(
     }
 }
 
+/// The most bytes of a document of the server.
+const LARGEST_DOCUMENT: u64 = 16 * 1024 * 1024;
+
 pub(crate) fn run(asked: &Asked, out: &mut Out) -> Result<Outcome, Error> {
+    if u64::from(asked.bytes) + OVERHEAD_BYTES as u64 > LARGEST_DOCUMENT {
+        return Err(Error::Usage(format!(
+            "a bucket with a single record of {} would be larger than 16 MB, which is the most that the server stores: give \
+             --bytes of a smaller record, and keep what is large elsewhere",
+            text::bytes(asked.bytes.into())
+        )));
+    }
     let answer = answer(asked);
     let disk = answer.data / asked.ratio;
     let index_bytes = answer.index_entries * ENTRY_BYTES;

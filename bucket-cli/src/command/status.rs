@@ -9,9 +9,10 @@ use crate::{
     at::At,
     error::Error,
     exit::Outcome,
-    json,
+    form, json,
     out::{Format, Tone},
     span, text,
+    words::of_program,
 };
 
 /// How thoroughly it looks.
@@ -25,7 +26,7 @@ pub(crate) struct Asked {
 pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
     let spec = T::SPEC;
     let sizes = at.buckets.sizes().await?;
-    let differences = at.buckets.verify().indexes().await?;
+    let differences = at.buckets.verify().indexes().await?.map(in_words);
     let described = describe(at.buckets.database(), spec.collection()).await?;
     let described = described.map(|described| described.version);
     let fill = if asked.fill {
@@ -42,7 +43,7 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
             "model": spec.record(),
             "collection": spec.collection(),
             "exists": exists,
-            "form": format!("{:?}", spec.form()),
+            "form": form::shown(spec),
             "expire_after_seconds": spec.expire_after(),
             "description_version": described,
             "index_differences": differences,
@@ -99,7 +100,7 @@ fn lines<T: Bucketed>(described: Option<i32>, sizes: &Sizes) -> String {
         text::bytes(sizes.index_total()),
     );
     let lines = [
-        Some(format!("form: {:?}", spec.form())),
+        Some(format!("form: {}", form::shown(spec))),
         limit("records are kept for", spec.expire_after()),
         limit("statistics are kept for", spec.keep_stats()),
         limit("buckets are sealed after", spec.seal_after()),
@@ -108,6 +109,10 @@ fn lines<T: Bucketed>(described: Option<i32>, sizes: &Sizes) -> String {
     ];
     let lines: Vec<String> = lines.into_iter().flatten().collect();
     indented(&lines.join("\n"))
+}
+
+fn in_words(lines: Vec<String>) -> Vec<String> {
+    lines.iter().map(|line| of_program(line)).collect()
 }
 
 fn indented(text: &str) -> String {
