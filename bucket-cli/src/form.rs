@@ -25,14 +25,9 @@ pub(crate) fn shown(spec: &BucketSpec) -> String {
             capacity,
             parts,
         } => {
-            let mut text = format!("window = {window}");
-            if let Some(capacity) = capacity {
-                text += &format!(", capacity = {capacity}");
-            }
-            if parts {
-                text += ", parts";
-            }
-            text
+            let capacity = capacity.map(|capacity| format!(", capacity = {capacity}"));
+            let parts = if parts { ", parts" } else { "" };
+            format!("window = {window}{}{parts}", capacity.unwrap_or_default())
         }
         other => format!("{other:?}"),
     }

@@ -48,9 +48,10 @@ pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outc
 
 /// What these words may mean: an id of the model, or one in extended JSON.
 fn ids(word: &str, object_ids: bool) -> Vec<Bson> {
-    let own = match object_ids {
-        true => ObjectId::parse_str(word).ok().map(Bson::from),
-        false => Some(word.into()),
+    let own = if object_ids {
+        ObjectId::parse_str(word).ok().map(Bson::from)
+    } else {
+        Some(word.into())
     };
     let other = serde_json::from_str::<Bson>(word).ok();
     own.into_iter().chain(other).collect()

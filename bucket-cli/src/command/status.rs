@@ -26,7 +26,8 @@ pub(crate) struct Asked {
 pub(super) async fn run<T: Bucketed>(at: At<'_, T>, asked: Asked) -> Result<Outcome, Error> {
     let spec = T::SPEC;
     let sizes = at.buckets.sizes().await?;
-    let differences = at.buckets.verify().indexes().await?.map(in_words);
+    let differences = at.buckets.verify().indexes().await?;
+    let differences = differences.as_deref().map(in_words);
     let described = describe(at.buckets.database(), spec.collection()).await?;
     let described = described.map(|described| described.version);
     let fill = if asked.fill {
@@ -111,7 +112,7 @@ fn lines<T: Bucketed>(described: Option<i32>, sizes: &Sizes) -> String {
     indented(&lines.join("\n"))
 }
 
-fn in_words(lines: Vec<String>) -> Vec<String> {
+fn in_words(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| of_program(line)).collect()
 }
 

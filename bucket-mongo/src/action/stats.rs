@@ -173,6 +173,7 @@ impl<T: Record> fmt::Debug for RangeStats<T> {
             .field("stats", &self.stats)
             .field("buckets", &self.buckets)
             .field("opened", &self.opened)
+            .field("reach", &self.reach)
             .finish()
     }
 }
