@@ -27,6 +27,7 @@
 //! | buckets that take no more records become columns | `seal` |
 //! | columns move to another collection, and are read from there | `archive` |
 //! | what the server reports of changes becomes events of records | `watch` |
+//! | documents of a flat collection become buckets | `backfill` |
 //! | the collection gets its indexes | `index` |
 //! | the server refuses what would damage a bucket | `schema` |
 //! | how large buckets may be | [`model::size`] |
@@ -35,6 +36,8 @@
 #[doc(hidden)]
 pub mod archive;
 pub mod attribute;
+#[doc(hidden)]
+pub mod backfill;
 #[doc(hidden)]
 pub mod bucket;
 #[doc(hidden)]

@@ -47,7 +47,7 @@ fn imports_of(name: &str) -> Imports {
 }
 
 /// The groups of core from the ground up, as in `docs/architecture.md`.
-const GROUPS: [&str; 18] = [
+const GROUPS: [&str; 19] = [
     "text",
     "error",
     "time",
@@ -66,6 +66,7 @@ const GROUPS: [&str; 18] = [
     "archive",
     "repair",
     "watch",
+    "backfill",
 ];
 
 /// The group of a file of core; none for the root and what it exports to generated code.
