@@ -21,7 +21,7 @@ mod reading;
 mod reject;
 
 pub use self::{
-    chunk::{Chunk, Crowd, Gathering, Pace},
+    chunk::{Chunk, Gathering, Pace},
     job::{Advance, COLLECTION, Counts, Job, JobFault},
     order::{Find, Order, Pass, Position},
     reading::{Misfit, Reading},

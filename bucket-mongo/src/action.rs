@@ -4,6 +4,7 @@
 
 #[cfg(feature = "seal")]
 mod archive;
+mod backfill;
 mod count;
 mod describe;
 mod edit;
@@ -49,6 +50,9 @@ pub use bucket_core::{
     read::{Amount, CapacityUse, ExpiryReport, ExpiryStep, SizeClass},
 };
 
+pub use self::backfill::{
+    BackfillFrom, BackfillPlan, BackfillProgress, BackfillReport, RejectedDocument,
+};
 #[cfg(feature = "seal")]
 pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
 #[cfg(feature = "object-store")]

@@ -225,6 +225,17 @@ impl Error {
         Self::of(inner, context)
     }
 
+    /// The error of a backfill that has settled this number of documents.
+    pub(crate) fn backfilled_in_part(&self, read: u64, context: &Context) -> Self {
+        let cause = Box::new(self.kind().clone());
+        let inner = Inner {
+            code: self.inner.code,
+            driver: self.inner.driver.clone(),
+            ..Inner::new(ErrorKind::BackfilledInPart { read, cause }, context)
+        };
+        Self::of(inner, context)
+    }
+
     /// The kind.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {

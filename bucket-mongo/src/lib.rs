@@ -63,6 +63,7 @@
 //! | check that what is stored keeps every promise | [`Buckets::verify`] |
 //! | store old buckets in a small part of the space | `Buckets::seal`, `Buckets::sealer` (feature `seal`) |
 //! | move them to another database or cluster, and read across both | `Buckets::archive_to`, `Buckets::with_archive` (feature `seal`) |
+//! | store the documents of a flat collection as records, and go on after a crash | [`Buckets::backfill_from`] |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -141,7 +142,7 @@ pub use self::{
 #[doc(inline)]
 pub use self::{
     action::{
-        EnsureReport, FillReport, InsertReport, Inserted, KeySummary, Page, RangeStats,
+        BackfillProgress, BackfillReport, EnsureReport, FillReport, InsertReport, Inserted, KeySummary, Page, RangeStats,
         RecordOutcome, RecordPage, RepairReport, RepairedBucket, Rollup, RollupRow, Sizes,
         VerifyProgress, VerifyReport, describe,
     },

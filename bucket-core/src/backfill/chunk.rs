@@ -6,7 +6,7 @@ use bson::RawDocumentBuf;
 
 use super::{
     order::{Order, Pass, Position},
-    place::{Place, may_be_equal},
+    place::{Place, are_identical, may_be_equal},
 };
 
 /// The documents of the first chunk.
@@ -15,7 +15,7 @@ const FIRST: usize = 1_000;
 const MOST: usize = 32_768;
 /// The bytes of documents that a chunk is full with: a transaction keeps what it changes in memory.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// How many times as much a chunk may have whose documents are at one place.
+/// Documents at one place are a crowd if a chunk would have this many times as much.
 const CROWDED: usize = 4;
 /// A chunk grows if it takes less than this part of the time that it may take, ..
 const FAST: u32 = 16;
@@ -32,10 +32,6 @@ pub struct Chunk {
     pub next: Position,
 }
 
-/// Documents at one place are more than a chunk takes, and none of them begins another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowd;
-
 /// Takes documents for a chunk.
 #[derive(Debug)]
 pub struct Gathering<'o> {
@@ -45,6 +41,7 @@ pub struct Gathering<'o> {
     documents: Vec<RawDocumentBuf>,
     bytes: usize,
     last: Option<Place>,
+    crowds: Vec<Place>,
 }
 
 impl<'o> Gathering<'o> {
@@ -58,21 +55,15 @@ impl<'o> Gathering<'o> {
             documents: Vec::new(),
             bytes: 0,
             last: None,
+            crowds: position.crowds.clone(),
         }
     }
 
     /// Takes the next document that the read gives, unless the chunk is complete: then this document comes back with it, and
     /// begins the next one.
-    ///
-    /// # Errors
-    ///
-    /// If there are too many documents at one place.
-    pub fn take(
-        &mut self,
-        document: RawDocumentBuf,
-    ) -> Result<Option<(Chunk, RawDocumentBuf)>, Crowd> {
-        if !self.order.takes(self.pass, &document) {
-            return Ok(None);
+    pub fn take(&mut self, document: RawDocumentBuf) -> Option<(Chunk, RawDocumentBuf)> {
+        if !self.order.takes(self.pass, &self.crowds, &document) {
+            return None;
         }
         let place = self.order.place(self.pass, &document);
         let is_full = self.documents.len() >= self.most || self.bytes >= MOST_BYTES;
@@ -80,18 +71,33 @@ impl<'o> Gathering<'o> {
             if !may_be_equal(last, &place) {
                 let chunk = Chunk {
                     documents: std::mem::take(&mut self.documents),
-                    next: cut(self.order, self.pass, last, place),
+                    next: cut(self.order, self.pass, last, place, self.crowds.clone()),
                 };
-                return Ok(Some((chunk, document)));
+                return Some((chunk, document));
             }
-            if self.documents.len() >= CROWDED * MOST || self.bytes >= CROWDED * MOST_BYTES {
-                return Err(Crowd);
+            let is_crowded =
+                self.documents.len() >= CROWDED * MOST || self.bytes >= CROWDED * MOST_BYTES;
+            if is_crowded && self.pass == Pass::Index {
+                self.leave_out(place);
+                return None;
             }
         }
         self.bytes += document.as_bytes().len();
         self.last = Some(place);
         self.documents.push(document);
-        Ok(None)
+        None
+    }
+
+    /// Leaves a crowd to the next pass.
+    fn leave_out(&mut self, crowd: Place) {
+        let (order, pass) = (self.order, self.pass);
+        let is_kept =
+            |document: &RawDocumentBuf| !are_identical(&order.place(pass, document), &crowd);
+        self.documents.retain(is_kept);
+        self.bytes = self.documents.iter().map(|it| it.as_bytes().len()).sum();
+        let last = self.documents.last();
+        self.last = last.map(|last| order.place(pass, last));
+        self.crowds.push(crowd);
     }
 
     /// The chunk at the end of its pass.
@@ -99,17 +105,18 @@ impl<'o> Gathering<'o> {
     pub fn end(self) -> Chunk {
         Chunk {
             documents: self.documents,
-            next: Order::after(self.pass),
+            next: Order::after(self.pass, self.crowds),
         }
     }
 }
 
 /// The position between two places.
-fn cut(order: &Order, pass: Pass, last: &Place, next: Place) -> Position {
+fn cut(order: &Order, pass: Pass, last: &Place, next: Place, crowds: Vec<Place>) -> Position {
     let backwards = order.is_backwards(pass);
     Position {
         pass,
         place: Some(if backwards { last.clone() } else { next }),
+        crowds,
     }
 }
 
@@ -128,7 +135,8 @@ impl Chunk {
                 order.place(pass, before),
                 order.place(pass, self.documents.get(at)?),
             );
-            (!may_be_equal(&last, &next)).then(|| (at, cut(order, pass, &last, next)))
+            (!may_be_equal(&last, &next))
+                .then(|| (at, cut(order, pass, &last, next, self.next.crowds.clone())))
         })?;
         let (first, second) = self.documents.split_at_checked(at)?;
         Some((
@@ -185,7 +193,7 @@ pub(super) mod tests {
     use bson::{Bson, Document, RawDocumentBuf, doc};
     use proptest::prelude::*;
 
-    use super::{Chunk, Crowd, Gathering, MOST, Pace};
+    use super::{CROWDED, Chunk, Gathering, MOST, Pace};
     use crate::{
         BucketSpec, Form,
         backfill::order::{Order, Pass, Position},
@@ -320,7 +328,7 @@ pub(super) mod tests {
         let mut gathering = Gathering::new(order, from, most);
         for at in read(documents, order, from) {
             let document = RawDocumentBuf::try_from(&documents[at]).unwrap();
-            if let Some((chunk, _)) = gathering.take(document).unwrap() {
+            if let Some((chunk, _)) = gathering.take(document) {
                 return chunk;
             }
         }
@@ -378,9 +386,9 @@ pub(super) mod tests {
         let mut gathering = Gathering::new(&order, &order.begin(), 2);
         let document = |t: i32| RawDocumentBuf::try_from(&doc! { "k": 1, "t": t }).unwrap();
         for time in [1, 2, 2] {
-            assert_eq!(gathering.take(document(time)), Ok(None));
+            assert_eq!(gathering.take(document(time)), None);
         }
-        let (chunk, first) = gathering.take(document(3)).unwrap().unwrap();
+        let (chunk, first) = gathering.take(document(3)).unwrap();
         assert_eq!((chunk.documents.len(), first), (3, document(3)));
         let find = order.find(&chunk.next).unwrap();
         assert_eq!(find.max, Some(doc! { "k": 1, "t": 2 }));
@@ -388,15 +396,36 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_crowd_at_one_place_is_no_chunk() {
+    fn a_crowd_at_one_place_is_left_to_the_pass_by_id() {
         let index = doc! { "name": "i", "key": { "k": 1, "t": 1 } };
         let order = Order::best(&SPEC, &[index]);
         let mut gathering = Gathering::new(&order, &order.begin(), 1);
-        let document = RawDocumentBuf::try_from(&doc! { "k": 1, "t": 1 }).unwrap();
-        for _ in 0..4 * MOST {
-            assert_eq!(gathering.take(document.clone()), Ok(None));
+        let at = |k: i32, t: Bson| RawDocumentBuf::try_from(&doc! { "k": k, "t": t }).unwrap();
+        // Equal to those of the crowd, but of another type.
+        assert_eq!(gathering.take(at(1, Bson::Double(1.0))), None);
+        for _ in 0..2 * CROWDED * MOST {
+            assert_eq!(gathering.take(at(1, Bson::Int32(1))), None);
         }
-        assert_eq!(gathering.take(document), Err(Crowd));
+        let next = at(1, Bson::Int32(2));
+        let (chunk, first) = gathering.take(next.clone()).unwrap();
+        assert_eq!(
+            (chunk.documents, first),
+            (vec![at(1, Bson::Double(1.0))], next)
+        );
+        let chunk = Gathering::new(&order, &chunk.next, 1).end();
+        let find = order.find(&chunk.next).unwrap();
+        assert_eq!(find.filter, doc! {}, "the filter matches the crowd, too");
+        let mut gathering = Gathering::new(&order, &chunk.next, 1_000);
+        for document in [
+            at(1, Bson::Double(1.0)),
+            at(1, Bson::Int32(1)),
+            at(1, Bson::Int32(2)),
+        ] {
+            assert_eq!(gathering.take(document), None);
+        }
+        let chunk = gathering.end();
+        assert_eq!(chunk.documents, [at(1, Bson::Int32(1))]);
+        assert_eq!(chunk.next.pass, Pass::Done);
     }
 
     #[test]

@@ -83,6 +83,12 @@ impl Job {
         }
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.id.get_str("from").unwrap_or_default()
+    }
+
     /// Matches the document of the job.
     #[must_use]
     pub fn filter(&self) -> Document {
@@ -100,6 +106,7 @@ impl Job {
             "step": self.step,
             "pass": pass_name(self.position.pass),
             "place": self.position.place.clone(),
+            "crowds": [],
             "read": 0_i64,
             "stored": 0_i64,
             "duplicates": 0_i64,
@@ -128,6 +135,7 @@ impl Job {
         let number = |name| u64::try_from(whole::field(document, name)?).ok();
         let fields = document.get_array("fields").ok()?.iter();
         let sessions = document.get_array("sessions").ok()?.iter();
+        let crowds = document.get_array("crowds").ok()?.iter();
         let filled = |name| document.get(name).filter(|value| **value != Bson::Null);
         let pass = [Pass::Index, Pass::Id, Pass::Done];
         let pass = pass
@@ -152,6 +160,9 @@ impl Job {
                     Some(_) => return None,
                     None => None,
                 },
+                crowds: crowds
+                    .map(|crowd| crowd.as_array().cloned())
+                    .collect::<Option<_>>()?,
             },
             counts: Counts {
                 read: number("read")?,
@@ -240,7 +251,10 @@ impl Job {
         let long = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let update = doc! {
             "$set": {
-                "pass": pass_name(next.pass), "place": next.place.clone(), "changed": now,
+                "pass": pass_name(next.pass),
+                "place": next.place.clone(),
+                "crowds": next.crowds.iter().map(|crowd| Bson::from(crowd.clone())).collect::<Vec<_>>(),
+                "changed": now,
             },
             "$inc": {
                 "read": long(counts.read),
@@ -313,7 +327,7 @@ mod tests {
         assert_eq!(job.stored(&other), Err(JobFault::OtherSource));
         other.insert("source", Bson::Null);
         assert!(job.stored(&other).is_ok());
-        for name in ["step", "pass", "fields", "sessions", "read", "_id"] {
+        for name in ["step", "pass", "fields", "sessions", "crowds", "read", "_id"] {
             let mut other = document.clone();
             other.insert(name, "x");
             assert_eq!(job.stored(&other), Err(JobFault::Malformed), "{name}");
@@ -337,6 +351,7 @@ mod tests {
         let next = Position {
             pass: Pass::Index,
             place: Some(vec![Bson::Int32(1), Bson::Null]),
+            crowds: Vec::new(),
         };
         let mut counts = Counts::default();
         counts.read = 7;

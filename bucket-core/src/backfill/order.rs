@@ -5,10 +5,12 @@
 //!
 //! A document with an array in an indexed field is at several places of the index, and one without a time is at the same place
 //! as all others of its key without one. The pass by the index leaves both out, and a second pass by `_id` takes only these.
+//! So it does with crowds: documents at one place that are more than a transaction takes. Whether a document belongs to a crowd
+//! depends on its values to the bit, not on what the server takes for equal, so that both passes say the same.
 
 use bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
-use super::place::Place;
+use super::place::{Place, are_identical};
 use crate::model::spec::{BucketSpec, ID};
 
 /// The passes of an order.
@@ -31,6 +33,8 @@ pub struct Position {
     pub pass: Pass,
     /// `None` at the beginning of the pass.
     pub(super) place: Option<Place>,
+    /// The places of the index that the pass by it leaves out.
+    pub(super) crowds: Vec<Place>,
 }
 
 /// An order of the documents.
@@ -169,17 +173,19 @@ impl Order {
                 None => Pass::Id,
             },
             place: None,
+            crowds: Vec::new(),
         }
     }
 
     /// The beginning of what comes after this pass.
-    pub(super) fn after(pass: Pass) -> Position {
+    pub(super) fn after(pass: Pass, crowds: Vec<Place>) -> Position {
         Position {
             pass: match pass {
                 Pass::Index => Pass::Id,
                 Pass::Id | Pass::Done => Pass::Done,
             },
             place: None,
+            crowds,
         }
     }
 
@@ -223,7 +229,8 @@ impl Order {
         };
         Some(Find {
             filter: match (&self.index, pass) {
-                (Some(_), Pass::Id) => self.left_out(),
+                // A filter for crowds would have to match all that may be in one, and they are rare.
+                (Some(_), Pass::Id) if position.crowds.is_empty() => self.left_out(),
                 _ => Document::new(),
             },
             hint: match (&self.index, pass) {
@@ -250,14 +257,22 @@ impl Order {
     }
 
     /// Whether a pass takes this document.
-    #[must_use]
-    pub fn takes(&self, pass: Pass, document: &RawDocument) -> bool {
+    pub(super) fn takes(&self, pass: Pass, crowds: &[Place], document: &RawDocument) -> bool {
+        let leaves_out = || self.leaves_out(document) || self.is_in_one(crowds, document);
         match (&self.index, pass) {
             (None, Pass::Id) => true,
-            (Some(_), Pass::Index) => !self.leaves_out(document),
-            (Some(_), Pass::Id) => self.leaves_out(document),
+            (Some(_), Pass::Index) => !leaves_out(),
+            (Some(_), Pass::Id) => leaves_out(),
             _ => false,
         }
+    }
+
+    fn is_in_one(&self, crowds: &[Place], document: &RawDocument) -> bool {
+        if crowds.is_empty() {
+            return false;
+        }
+        let place = self.place(Pass::Index, document);
+        crowds.iter().any(|crowd| are_identical(crowd, &place))
     }
 
     fn leaves_out(&self, document: &RawDocument) -> bool {
@@ -341,6 +356,7 @@ mod tests {
         let position = |pass, document: &bson::RawDocumentBuf, order: &Order| Position {
             pass,
             place: Some(order.place(pass, document)),
+            crowds: Vec::new(),
         };
         let document = rawdoc! { "_id": 7, "t": 5, "k": "a" };
         let order = by(&index(doc! { "k": -1, "t": 1 })).unwrap();
@@ -359,7 +375,7 @@ mod tests {
         assert_eq!(find.min, Some(doc! { "_id": 7 }));
         assert_eq!(find.hint, Err(doc! { "_id": 1 }));
         assert!(find.filter.contains_key("$or"));
-        assert_eq!(order.find(&Order::after(Pass::Id)), None);
+        assert_eq!(order.find(&Order::after(Pass::Id, Vec::new())), None);
     }
 
     #[test]
@@ -375,9 +391,9 @@ mod tests {
             (rawdoc! { "k": 1, "t": [] }, true),
             (rawdoc! { "k": 1, "t": 1, "x": [1] }, false),
         ] {
-            assert_eq!(order.takes(Pass::Index, &document), !left_out);
-            assert_eq!(order.takes(Pass::Id, &document), left_out);
-            assert!(Order::by_id(&SPEC).takes(Pass::Id, &document));
+            assert_eq!(order.takes(Pass::Index, &[], &document), !left_out);
+            assert_eq!(order.takes(Pass::Id, &[], &document), left_out);
+            assert!(Order::by_id(&SPEC).takes(Pass::Id, &[], &document));
         }
     }
 }

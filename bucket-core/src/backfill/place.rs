@@ -2,10 +2,19 @@
 
 use std::iter::zip;
 
-use bson::Bson;
+use bson::{Bson, RawDocumentBuf, doc};
 
 /// The values of an index's fields in a document, null for those that it lacks.
 pub(super) type Place = Vec<Bson>;
+
+/// Whether two places have the same values of the same types.
+pub(super) fn are_identical(a: &Place, b: &Place) -> bool {
+    let bytes = |place: &Place| {
+        let document = doc! { "": place.clone() };
+        RawDocumentBuf::try_from(&document).map(RawDocumentBuf::into_bytes)
+    };
+    matches!((bytes(a), bytes(b)), (Ok(a), Ok(b)) if a == b)
+}
 
 /// Whether the server may take two places for the same one. `false` only if it tells them apart for certain.
 ///

@@ -132,7 +132,7 @@ fn left(
         for element in elements(document) {
             match element {
                 Ok(element) if is_left_out(element.name) => {}
-                Ok(element) => writer.elements(element.bytes),
+                Ok(element) => writer.raw(element.kind, element.name, element.bytes),
                 Err(fault) => damage = Err(damaged(format_args!("{fault:?}"))),
             }
         }

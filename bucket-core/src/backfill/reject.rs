@@ -1,6 +1,6 @@
 //! What is kept of a document that is not stored as a record.
 
-use bson::{Binary, Bson, RawBsonRef, RawDocument, RawDocumentBuf, spec::BinarySubtype};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, spec::BinarySubtype};
 
 use crate::{
     codec::raw::{RawWriter, elements},
@@ -37,8 +37,9 @@ pub fn reject(from: &str, document: &RawDocument, reason: &str) -> RawDocumentBu
     RawWriter::build(|writer| {
         let id = writer.begin_document(ID);
         writer.string("from", from);
-        if let Some(element) = id_of(document) {
-            writer.value_as("id", element);
+        let mut fields = elements(document).map_while(Result::ok);
+        if let Some(field) = fields.find(|field| field.name == ID) {
+            writer.raw(field.kind, "id", field.bytes);
         }
         writer.end(id);
         writer.string("reason", reason.get(..end).unwrap_or_default());
@@ -51,12 +52,6 @@ pub fn reject(from: &str, document: &RawDocument, reason: &str) -> RawDocumentBu
             writer.document("document", document);
         }
     })
-}
-
-/// The element of the `_id`.
-fn id_of(document: &RawDocument) -> Option<&[u8]> {
-    let mut elements = elements(document).map_while(Result::ok);
-    Some(elements.find(|element| element.name == ID)?.bytes)
 }
 
 fn is_deeper_than(document: &RawDocument, levels: usize) -> bool {
@@ -75,20 +70,11 @@ fn is_value_deeper(value: RawBsonRef<'_>, levels: usize) -> bool {
     }
 }
 
-/// Keeps the imports of the tests in one place.
-#[cfg(test)]
-fn binary(bytes: &[u8]) -> Bson {
-    Bson::Binary(Binary {
-        subtype: BinarySubtype::Generic,
-        bytes: bytes.to_vec(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use bson::{Bson, Document, RawDocumentBuf, doc};
+    use bson::{Binary, Bson, Document, RawDocumentBuf, doc, spec::BinarySubtype};
 
-    use super::{LEVELS, binary, reject};
+    use super::{LEVELS, reject};
 
     fn of(document: &Document) -> (RawDocumentBuf, Document) {
         let document = RawDocumentBuf::try_from(document).unwrap();
@@ -116,7 +102,11 @@ mod tests {
             deep = doc! { "d": deep };
         }
         let (bytes, found) = of(&deep);
-        assert_eq!(found.get("document"), Some(&binary(bytes.as_bytes())));
+        let kept = Binary {
+            subtype: BinarySubtype::Generic,
+            bytes: bytes.as_bytes().to_vec(),
+        };
+        assert_eq!(found.get("document"), Some(&Bson::Binary(kept)));
         let large = doc! { "_id": 1, "x": "x".repeat(16 * 1024 * 1024 - 100) };
         let (bytes, found) = of(&large);
         let length = i32::try_from(bytes.as_bytes().len()).unwrap();

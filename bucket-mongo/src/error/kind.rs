@@ -228,6 +228,21 @@ pub enum ErrorKind {
         /// What stopped the removal.
         cause: Box<ErrorKind>,
     },
+    /// A [backfill](crate::Buckets::backfill_from) was stopped. What it has stored stays, each document once: call it again, and
+    /// it goes on where it was.
+    #[non_exhaustive]
+    BackfilledInPart {
+        /// The number of documents that it has settled, in all its runs: their records are stored, or they are rejects.
+        read: u64,
+        /// What stopped it.
+        cause: Box<ErrorKind>,
+    },
+    /// Another worker goes on with the [backfill](crate::Buckets::backfill_from) of this one, which stores nothing more.
+    #[non_exhaustive]
+    TakenOver {
+        /// The name of the job.
+        job: String,
+    },
     /// Any other error of the driver.
     #[non_exhaustive]
     Driver {
@@ -240,9 +255,9 @@ impl ErrorKind {
     pub(super) fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::OutcomeUnknown { .. } => true,
-            Self::Interrupted { cause, .. } | Self::RemovedInPart { cause } => {
-                cause.is_outcome_unknown()
-            }
+            Self::Interrupted { cause, .. }
+            | Self::RemovedInPart { cause }
+            | Self::BackfilledInPart { cause, .. } => cause.is_outcome_unknown(),
             _ => false,
         }
     }
@@ -260,8 +275,11 @@ impl ErrorKind {
             | Self::Overtaken { .. } => true,
             // Nothing was stored, so that writes may be made again after the same codes.
             Self::Server { code, .. } => may_be_read_again(*code),
-            // A repeated migration skips documents that are already migrated, and a repeated removal finds only the rest.
-            Self::Interrupted { cause, .. } | Self::RemovedInPart { cause } => {
+            // A repeated migration skips documents that are already migrated, a repeated removal finds only the rest, and a
+            // repeated backfill knows what is stored.
+            Self::Interrupted { cause, .. }
+            | Self::RemovedInPart { cause }
+            | Self::BackfilledInPart { cause, .. } => {
                 cause.is_retryable() || cause.is_outcome_unknown()
             }
             _ => false,
@@ -359,6 +377,14 @@ impl fmt::Display for ErrorKind {
             }
             Self::Interrupted { after, cause } => interrupted(f, after.as_ref(), cause),
             Self::RemovedInPart { cause } => removed_in_part(f, cause),
+            Self::BackfilledInPart { read, cause } => write!(
+                f,
+                "the backfill was stopped after {read} documents: {cause}; call it again, and it goes on after these"
+            ),
+            Self::TakenOver { job } => write!(
+                f,
+                "another worker goes on with the backfill of `{job}`, and this one stores nothing more: let only one of them run"
+            ),
             Self::BucketTooLarge { bytes, limit } => {
                 write!(
                     f,

@@ -4,7 +4,7 @@ use bucket_core::Damage;
 
 use super::{Error, ErrorKind};
 
-/// Questions with yes or no. An interrupted move of a collection answers as its cause does.
+/// Questions with yes or no. An interrupted move of a collection, or a backfill, answers as its cause does.
 impl Error {
     /// Whether the same call can be made again without storing anything twice, and may succeed.
     ///
@@ -265,7 +265,10 @@ impl Error {
     /// The kind, or that of what interrupted it.
     fn cause(&self) -> &ErrorKind {
         let mut kind = self.kind();
-        while let ErrorKind::Interrupted { cause, .. } | ErrorKind::RemovedInPart { cause } = kind {
+        while let ErrorKind::Interrupted { cause, .. }
+        | ErrorKind::RemovedInPart { cause }
+        | ErrorKind::BackfilledInPart { cause, .. } = kind
+        {
             kind = cause;
         }
         kind
@@ -375,7 +378,11 @@ mod tests {
                 after: None,
                 cause: cause.clone(),
             };
-            for interrupted in [moving, ErrorKind::RemovedInPart { cause }] {
+            let backfilling = ErrorKind::BackfilledInPart {
+                read: 0,
+                cause: cause.clone(),
+            };
+            for interrupted in [moving, backfilling, ErrorKind::RemovedInPart { cause }] {
                 let interrupted = error(interrupted);
                 for (name, holds) in PREDICATES {
                     // Neither does anything twice.

@@ -120,6 +120,12 @@ impl ErrorKind {
             Self::RemovedInPart { cause } => Self::RemovedInPart {
                 cause: Box::new(cause.redacted()),
             },
+            Self::BackfilledInPart { read, cause } => Self::BackfilledInPart {
+                read: *read,
+                cause: Box::new(cause.redacted()),
+            },
+            // The operator's name.
+            Self::TakenOver { job: _ } => self.clone(),
             Self::Driver { message: _ } => Self::Driver { message },
         }
     }

@@ -114,6 +114,13 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::RemovedInPart {
             cause: Box::new(ErrorKind::OutcomeUnknown { message: message() }),
         },
+        ErrorKind::BackfilledInPart {
+            read: 7,
+            cause: Box::new(ErrorKind::OutcomeUnknown { message: message() }),
+        },
+        ErrorKind::TakenOver {
+            job: "shop.trades".to_owned(),
+        },
         ErrorKind::Driver { message: message() },
     ]
 }
@@ -136,7 +143,7 @@ macro_rules! places {
 places! {
     InvalidArgument InvalidToken LongerBucket Overtaken Partial Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
     DuplicateKey Conflict Changed Moves UnknownField OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
-    OutcomeUnknown BucketTooLarge IndexBuild Interrupted RemovedInPart Driver
+    OutcomeUnknown BucketTooLarge IndexBuild Interrupted RemovedInPart BackfilledInPart TakenOver Driver
 }
 
 /// The number of kinds.

@@ -161,8 +161,13 @@ impl Transaction {
         }
     }
 
+    /// The next attempts are made until this time.
+    pub(in crate::action) fn until(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+        self.attempts = 0;
+    }
+
     /// Ends the transaction: nothing of it is stored.
-    #[cfg(feature = "seal")]
     pub(in crate::action) async fn give_up(&mut self) {
         // The server may not have heard of it.
         self.is_open = !self.abort().await;

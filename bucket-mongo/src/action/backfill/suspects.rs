@@ -1,0 +1,86 @@
+//! Which records the server refuses: they are tried in transactions that are aborted.
+//!
+//! The server refuses a statement, which brings many records. Halves of them are tried until each refused one is by itself. If
+//! all go through then, the server refuses some only together with others, such as two with one value of a unique index. Then
+//! the first records that go through are as many as possible, and the one after them is refused. Each search finds a record,
+//! so it ends.
+
+use bucket_core::Record;
+use serde::de::DeserializeOwned;
+
+use super::{
+    storing::Storing,
+    verdict::{Verdict, is_of_record},
+};
+use crate::{Error, Result};
+
+impl<T: Record + DeserializeOwned> Storing<'_, T> {
+    /// The records that are refused by themselves, of those that were refused together.
+    pub(super) async fn culprits(
+        &mut self,
+        records: &[T],
+        suspects: Vec<usize>,
+    ) -> Result<Vec<(usize, Error)>> {
+        let (mut culprits, mut groups) = (Vec::new(), vec![suspects]);
+        let (mut tried, mut refused) = (0, 0);
+        let mut last = None;
+        while let Some(group) = groups.pop() {
+            if group.is_empty() {
+                continue;
+            }
+            let some: Vec<&T> = group.iter().filter_map(|at| records.get(*at)).collect();
+            let Some(error) = self.refusal(&some).await? else {
+                tried += group.len();
+                continue;
+            };
+            if let [one] = group.as_slice() {
+                tried += 1;
+                refused += usize::from(!is_of_record(&error));
+                last = Some(error.clone());
+                culprits.push((*one, error));
+                continue;
+            }
+            let (first, second) = group.split_at(group.len() / 2);
+            groups.extend([second.to_vec(), first.to_vec()]);
+        }
+        match last {
+            // The server may refuse everything, whatever it is: no disk is left, or a quota is used up.
+            Some(error) if refused == tried && tried == records.len() => Err(error),
+            _ => Ok(culprits),
+        }
+    }
+
+    /// The first record that is refused after those before it, which go through together.
+    pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, Error)>> {
+        let all: Vec<&T> = records.iter().collect();
+        let Some(mut error) = self.refusal(&all).await? else {
+            return Ok(None);
+        };
+        let (mut go_through, mut refused) = (0, all.len());
+        while refused - go_through > 1 {
+            let middle = go_through + (refused - go_through) / 2;
+            match self.refusal(all.get(..middle).unwrap_or_default()).await? {
+                Some(of_these) => (refused, error) = (middle, of_these),
+                None => go_through = middle,
+            }
+        }
+        Ok(refused.checked_sub(1).map(|at| (at, error)))
+    }
+
+    /// Why the server refuses these records together; nothing of them is stored.
+    async fn refusal(&mut self, records: &[&T]) -> Result<Option<Error>> {
+        loop {
+            let tried = {
+                let mut begun = self.begin().await?;
+                let tried = begun.insert(records).await;
+                begun.give_up().await;
+                tried
+            };
+            match tried {
+                Ok(Verdict::Stored(_)) => return Ok(None),
+                Ok(Verdict::Refused(_, error)) => return Ok(Some(error)),
+                Err(error) => self.again(error).await?,
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The outcome of the records of a chunk: what the transaction comes to.
+
+use bucket_core::write::{
+    blames_a_record,
+    codes::{NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE},
+};
+
+use crate::{Error, ErrorKind, InsertReport, Result};
+
+/// `DocumentValidationFailure`, and a document that is too large after an update.
+const OF_A_RECORD: [i32; 4] = [121, 17_420, TOO_LARGE, RESULT_TOO_LARGE];
+
+/// What the records of a transaction have come to.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The transaction can be committed. These records are not in it, each for a reason of its own.
+    Stored(Vec<(usize, Error)>),
+    /// The server has ended the transaction with this refusal of some of these records. A statement brings many, so most of
+    /// them may be in order.
+    Refused(Vec<usize>, Error),
+}
+
+/// Judges by the report of an insert in a transaction.
+///
+/// # Errors
+///
+/// What no record is to blame for.
+pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
+    let (mut rejects, mut suspects) = (Vec::new(), Vec::new());
+    let mut refusal = None;
+    let mut ended = None;
+    for failed in report.failed() {
+        let error = &failed.error;
+        match error.kind() {
+            // It was not sent, as an earlier one had ended the transaction.
+            ErrorKind::Server {
+                code: NO_SUCH_TRANSACTION,
+                ..
+            } => ended = ended.or(Some(error)),
+            _ if passes(error) => return Err(error.clone()),
+            ErrorKind::Encode(_) | ErrorKind::Conflict { .. } => {
+                rejects.push((failed.index, error.clone()));
+            }
+            // Another writer may have opened the bucket since the transaction began: this one is not a suspect.
+            ErrorKind::OtherCapacity { .. } => refusal = refusal.or(Some(error)),
+            ErrorKind::DuplicateKey { .. } | ErrorKind::Server { .. } => {
+                refusal = refusal.or(Some(error));
+                suspects.push(failed.index);
+            }
+            _ => return Err(error.clone()),
+        }
+    }
+    match (refusal, report.stopped_by().or(ended)) {
+        (Some(refusal), _) => Ok(Verdict::Refused(suspects, refusal.clone())),
+        (None, Some(stopped)) => Err(stopped.clone()),
+        (None, None) => Ok(Verdict::Stored(rejects)),
+    }
+}
+
+/// Whether the same transaction may go through later.
+fn passes(error: &Error) -> bool {
+    error.contains_label("TransientTransactionError")
+        || error.is_retryable()
+        || error.is_outcome_unknown()
+}
+
+/// Whether a refusal is about the record, whatever else the server refuses.
+pub(super) fn is_of_record(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::DuplicateKey { .. } => true,
+        ErrorKind::Server { code, .. } => OF_A_RECORD.contains(code) || blames_a_record(*code),
+        _ => false,
+    }
+}
+
+/// Whether fewer documents in a transaction may go through.
+pub(super) fn is_too_slow(error: &Error) -> bool {
+    /// `MaxTimeMSExpired`, `WriteConflict`, `NoSuchTransaction`, `TransactionTooLarge`,
+    /// `TransactionExceededLifetimeLimitSeconds`, `TransactionTooLargeForCache`
+    const CODES: [i32; 6] = [50, 112, NO_SUCH_TRANSACTION, 257, 290, 396];
+    match error.kind() {
+        ErrorKind::Contention { .. } | ErrorKind::TimedOut { .. } => true,
+        ErrorKind::Server { code, .. } => CODES.contains(code),
+        _ => false,
+    }
+}
