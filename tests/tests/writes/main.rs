@@ -10,6 +10,7 @@ mod common;
 
 mod archive;
 mod away;
+mod backfill;
 mod bad_forms;
 mod bad_input;
 mod bad_server;

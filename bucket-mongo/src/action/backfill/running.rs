@@ -11,13 +11,13 @@ use bucket_core::{
 };
 use futures_util::future::join;
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{
     Asked, BackfillProgress, BackfillReport, OnProgress,
     jobs::Jobs,
     source::{Reader, Source},
-    storing::Storing,
+    storing::{Storing, patience, transaction},
 };
 use crate::{Error, ErrorKind, Result, error::Context, trace};
 
@@ -88,6 +88,8 @@ pub(super) async fn run<T: Record + DeserializeOwned>(
         return Ok(BackfillReport::default());
     };
     let jobs = Jobs::new(asked.buckets.store(), &context);
+    let until = Instant::now() + patience(asked.buckets);
+    let transaction = transaction(asked.buckets, until, &context).await?;
     let job = loop {
         let stored = jobs.stored(&fresh).await?;
         let is_new = stored.is_none();
@@ -116,7 +118,7 @@ pub(super) async fn run<T: Record + DeserializeOwned>(
             asked.buckets,
             &order,
             Reading::new(asked.ignored.iter().cloned()),
-            (jobs, job),
+            (jobs, job, transaction),
             &context,
         ),
     };

@@ -8,7 +8,7 @@ use std::{
 use bucket_core::{
     Record,
     backfill::{Chunk, Counts, Job, Order, Pace, Pass, Reading, reject, rejects_name},
-    write::codes::NAMESPACE_EXISTS,
+    write::codes::{NAMESPACE_EXISTS, NO_SUCH_TRANSACTION},
 };
 use mongodb::{
     Collection,
@@ -80,12 +80,33 @@ pub(super) struct Begun<'s, T: Record> {
     context: &'s Context,
 }
 
+/// A session for the transactions of a job.
+pub(super) async fn transaction<T: Record>(
+    buckets: &Buckets<T>,
+    until: Instant,
+    context: &Context,
+) -> Result<Transaction> {
+    let store = buckets.store();
+    let place = (store.database(), T::SPEC.collection());
+    let concern = Some(store.write_concern());
+    let new = Transaction::new(place, concern, until, context.clone()).await?;
+    new.ok_or_else(|| {
+        let message = TAKES_NONE.to_owned();
+        Error::new(ErrorKind::InvalidArgument { message }, context)
+    })
+}
+
+/// How long the attempts of a chunk may take.
+pub(super) fn patience<T: Record>(buckets: &Buckets<T>) -> Duration {
+    buckets.store().deadline().min(LONGEST_DEADLINE)
+}
+
 impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
     pub(super) fn new(
         buckets: &'a Buckets<T>,
         order: &'a Order,
         reading: Reading<T>,
-        (jobs, job): (Jobs, Job),
+        (jobs, job, transaction): (Jobs, Job, Transaction),
         context: &Context,
     ) -> Self {
         let store = buckets.store();
@@ -99,15 +120,14 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             job,
             rejects: collection_on_primary(store.database(), &name),
             has_rejects: false,
-            transaction: None,
+            transaction: Some(transaction),
             until: Instant::now(),
             context: context.clone(),
         }
     }
 
-    /// How long the attempts of a chunk may take.
-    pub(super) fn patience(&self) -> Duration {
-        self.buckets.store().deadline().min(LONGEST_DEADLINE)
+    fn patience(&self) -> Duration {
+        patience(self.buckets)
     }
 
     /// Stores a chunk, in parts if it takes too long.
@@ -220,6 +240,12 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
                 begun.give_up().await;
                 return Ok(Some(Attempt::Rejects));
             }
+            // It was ended by others, as by a worker that takes over.
+            Err(error) if error.code() == Some(NO_SUCH_TRANSACTION) => {
+                begun.give_up().await;
+                self.again(error).await?;
+                return Ok(None);
+            }
             Err(error) => {
                 let ended = begun.transaction.end::<()>(Err(error)).await;
                 self.check_transaction(&ended);
@@ -247,14 +273,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
     pub(super) async fn begin(&mut self) -> Result<Begun<'_, T>> {
         let store = self.buckets.store();
         if self.transaction.is_none() {
-            let place = (store.database(), T::SPEC.collection());
-            let concern = Some(store.write_concern());
-            let new = Transaction::new(place, concern, self.until, self.context.clone()).await?;
-            let none = || {
-                let message = TAKES_NONE.to_owned();
-                Error::new(ErrorKind::InvalidArgument { message }, &self.context)
-            };
-            self.transaction = Some(new.ok_or_else(none)?);
+            self.transaction = Some(transaction(self.buckets, self.until, &self.context).await?);
         }
         let until = self.until.min(Instant::now() + LONGEST);
         let transaction = self.transaction.as_mut();
@@ -276,7 +295,8 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
 
     /// Waits before another try, if there is time for one.
     pub(super) async fn again(&self, error: Error) -> Result<()> {
-        let is_transient = error.contains_label("TransientTransactionError");
+        let is_ended = error.code() == Some(NO_SUCH_TRANSACTION);
+        let is_transient = is_ended || error.contains_label("TransientTransactionError");
         if is_transient && Instant::now() < self.until {
             tokio::time::sleep(crate::backoff::spread(PAUSE)).await;
             return Ok(());
@@ -348,8 +368,8 @@ impl<T: Record> Begun<'_, T> {
             return Ok((Verdict::Stored(Vec::new()), counts));
         };
         let left = self.until.saturating_duration_since(Instant::now());
-        let records = records.iter().map(Borrow::borrow);
-        let insert = self.buckets.insert_many::<_>(records).session(session);
+        let records: Vec<&T> = records.iter().map(Borrow::borrow).collect();
+        let insert = self.buckets.insert_many(records).session(session);
         let report = insert.deadline(left).await?;
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         counts.stored = number(report.stored());
@@ -439,14 +459,14 @@ impl<T: Record> Begun<'_, T> {
 
 impl<T> Prepared<'_, T> {
     /// Makes rejects of records that the server refuses.
-    fn reject(&mut self, mut culprits: Vec<(usize, Error)>) {
+    fn reject(&mut self, mut culprits: Vec<(usize, String)>) {
         culprits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         culprits.dedup_by_key(|(at, _)| *at);
-        for (at, error) in culprits {
+        for (at, reason) in culprits {
             if at < self.records.len() {
                 self.records.remove(at);
                 let document = self.documents.remove(at);
-                self.rejects.push((document, error.kind().to_string()));
+                self.rejects.push((document, reason));
             }
         }
     }

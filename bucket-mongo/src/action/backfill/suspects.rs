@@ -20,7 +20,7 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
         &mut self,
         records: &[T],
         suspects: Vec<usize>,
-    ) -> Result<Vec<(usize, Error)>> {
+    ) -> Result<Vec<(usize, String)>> {
         let (mut culprits, mut groups) = (Vec::new(), vec![suspects]);
         let (mut tried, mut refused) = (0, 0);
         let mut last = None;
@@ -37,7 +37,7 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
                 tried += 1;
                 refused += usize::from(!is_of_record(&error));
                 last = Some(error.clone());
-                culprits.push((*one, error));
+                culprits.push((*one, error.kind().to_string()));
                 continue;
             }
             let (first, second) = group.split_at(group.len() / 2);
@@ -51,7 +51,7 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
     }
 
     /// The first record that is refused after those before it, which go through together.
-    pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, Error)>> {
+    pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, String)>> {
         let all: Vec<&T> = records.iter().collect();
         let Some(mut error) = self.refusal(&all).await? else {
             return Ok(None);
@@ -64,7 +64,8 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
                 None => go_through = middle,
             }
         }
-        Ok(refused.checked_sub(1).map(|at| (at, error)))
+        let reason = format!("it is refused together with those before it: {}", error.kind());
+        Ok(refused.checked_sub(1).map(|at| (at, reason)))
     }
 
     /// Why the server refuses these records together; nothing of them is stored.

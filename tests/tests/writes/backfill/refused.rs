@@ -1,0 +1,80 @@
+//! Sources that are refused, missing or empty.
+
+use super::*;
+use bucket_mongo::testing::DevServer;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_a_time_series_and_the_collection_itself_are_refused() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    fill::<Counted>(&database, 2, 10).await;
+    let view = doc! { "create": "view", "viewOn": "flat", "pipeline": [] };
+    database.run_command(view).await.unwrap();
+    let series = doc! { "create": "series", "timeseries": { "timeField": "at" } };
+    database.run_command(series).await.unwrap();
+    for (name, text) in [
+        ("view", "$out"),
+        ("series", "$out"),
+        ("events", "the collection of the buckets"),
+    ] {
+        let source = database.collection::<Document>(name);
+        for error in [
+            buckets.backfill_from(&source).await.unwrap_err(),
+            buckets.backfill_from(&source).plan().await.unwrap_err(),
+        ] {
+            assert!(error.is_invalid_input() && error.to_string().contains(text), "{error}");
+        }
+    }
+    assert_eq!(documents(&database, "bucket_backfills").await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_or_missing_source_is_a_report_of_zero() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    let source = flat(&database);
+    let plan = buckets.backfill_from(&source).plan().await.unwrap();
+    assert_eq!((plan.expected, plan.is_done), (0, false));
+    let report = buckets.backfill_from(&source).await.unwrap();
+    assert_eq!(counts(&report), [0; 4]);
+    assert_eq!(documents(&database, "bucket_backfills").await.len(), 0);
+    database.create_collection("flat").await.unwrap();
+    let report = buckets.backfill_from(&source).await.unwrap();
+    assert_eq!((counts(&report), report.is_whole()), ([0; 4], true));
+    assert_eq!(job(&database).await.get_str("pass"), Ok("done"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capped_source_and_one_with_a_collation_are_read() {
+    for options in [
+        doc! { "capped": true, "size": 1_000_000 },
+        doc! { "collation": { "locale": "en", "strength": 1 } },
+        doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true } },
+    ] {
+        let database = database().await;
+        let buckets = handle::<Counted>(&database).await;
+        let mut create = doc! { "create": "flat" };
+        create.extend(options);
+        database.run_command(create).await.unwrap();
+        index(&database, 1).await;
+        let records = fill::<Counted>(&database, 2, 2_500).await;
+        let report = buckets.backfill_from(&flat(&database)).await.unwrap();
+        assert_eq!(report.stored, 2_500);
+        assert_stored(&buckets, records).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_transactions_is_refused_as_target_and_read_as_source() {
+    let server = DevServer::builder().own().standalone().await.unwrap();
+    let old = server.database("old").await.unwrap();
+    let buckets = handle::<Counted>(&old).await;
+    let records = fill::<Counted>(&old, 2, 100).await;
+    let error = buckets.backfill_from(&flat(&old)).await.unwrap_err();
+    assert!(error.is_invalid_input() && error.to_string().contains("replica set"), "{error}");
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    let report = buckets.backfill_from(&flat(&old)).await.unwrap();
+    assert_eq!(report.stored, 100);
+    assert_stored(&buckets, records).await;
+}
