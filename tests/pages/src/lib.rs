@@ -37,6 +37,7 @@ pages! {
     archive: "docs/book/src/archive.md";
     attributes: "docs/book/src/attributes.md";
     attributes_in_buckets: "docs/book/src/attributes-in-buckets.md";
+    backfill: "docs/book/src/backfill.md";
     benchmarks: "docs/book/src/benchmarks.md";
     comparison: "docs/book/src/comparison.md";
     command_line: "docs/book/src/command-line.md";
