@@ -50,13 +50,13 @@ pub use bucket_core::{
     read::{Amount, CapacityUse, ExpiryReport, ExpiryStep, SizeClass},
 };
 
-pub use self::backfill::{
-    BackfillFrom, BackfillPlan, BackfillProgress, BackfillReport, RejectedDocument,
-};
 #[cfg(feature = "seal")]
 pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
 #[cfg(feature = "object-store")]
 pub use self::archive::{RemoveUnusedFiles, UnusedFiles};
+pub use self::backfill::{
+    BackfillFrom, BackfillPlan, BackfillProgress, BackfillReport, RejectedDocument,
+};
 #[cfg(feature = "seal")]
 pub use self::seal::{
     ExpireRecords, Merge, MergeReport, Seal, SealReport, Sealer, SealerBuilder, SealerReport,

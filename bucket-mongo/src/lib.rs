@@ -142,9 +142,9 @@ pub use self::{
 #[doc(inline)]
 pub use self::{
     action::{
-        BackfillProgress, BackfillReport, EnsureReport, FillReport, InsertReport, Inserted, KeySummary, Page, RangeStats,
-        RecordOutcome, RecordPage, RepairReport, RepairedBucket, Rollup, RollupRow, Sizes,
-        VerifyProgress, VerifyReport, describe,
+        BackfillProgress, BackfillReport, EnsureReport, FillReport, InsertReport, Inserted,
+        KeySummary, Page, RangeStats, RecordOutcome, RecordPage, RepairReport, RepairedBucket,
+        Rollup, RollupRow, Sizes, VerifyProgress, VerifyReport, describe,
     },
     buckets::{Bucketed, Buckets},
     documents::{Attributed, Documents},

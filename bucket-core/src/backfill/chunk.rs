@@ -236,9 +236,12 @@ pub(super) mod tests {
 
     /// A collection with integers and doubles, arrays and missing fields; each `_id` is once there, of mixed types.
     fn stored(drawn: &[(i32, u8, i32, u8)]) -> Vec<Document> {
-        let number = |value: i32, as_double: bool| match as_double {
-            true => Bson::Double(f64::from(value)),
-            false => Bson::Int32(value),
+        let number = |value: i32, as_double: bool| {
+            if as_double {
+                Bson::Double(f64::from(value))
+            } else {
+                Bson::Int32(value)
+            }
         };
         let documents = drawn.iter().enumerate();
         documents
@@ -265,8 +268,8 @@ pub(super) mod tests {
     }
 
     /// As the server compares these values.
+    #[allow(clippy::cast_possible_truncation)]
     fn rank(value: &Bson) -> (u8, i64, String) {
-        #[allow(clippy::cast_possible_truncation)]
         match value {
             Bson::Null => (0, 0, String::new()),
             Bson::Int32(value) => (1, i64::from(*value), String::new()),
@@ -292,7 +295,7 @@ pub(super) mod tests {
                 places = places
                     .iter()
                     .flat_map(|place| {
-                        let with = |value| [place.clone(), vec![rank(value)]].concat();
+                        let with = move |value| [place.clone(), vec![rank(value)]].concat();
                         values.iter().map(with)
                     })
                     .collect();
@@ -350,9 +353,10 @@ pub(super) mod tests {
         ) {
             let documents = stored(&drawn);
             let index = doc! { "name": "i", "key": { "k": 1, "t": 1 } };
-            let order = match by_index {
-                true => Order::best(&SPEC, &[index]),
-                false => Order::by_id(&SPEC),
+            let order = if by_index {
+                Order::best(&SPEC, &[index])
+            } else {
+                Order::by_id(&SPEC)
             };
             let (mut at, mut found) = (order.begin(), Vec::new());
             let mut sizes = sizes.iter().cycle();

@@ -327,7 +327,9 @@ mod tests {
         assert_eq!(job.stored(&other), Err(JobFault::OtherSource));
         other.insert("source", Bson::Null);
         assert!(job.stored(&other).is_ok());
-        for name in ["step", "pass", "fields", "sessions", "crowds", "read", "_id"] {
+        for name in [
+            "step", "pass", "fields", "sessions", "crowds", "read", "_id",
+        ] {
             let mut other = document.clone();
             other.insert(name, "x");
             assert_eq!(job.stored(&other), Err(JobFault::Malformed), "{name}");

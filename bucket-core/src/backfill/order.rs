@@ -142,9 +142,7 @@ impl Order {
         let rest: Vec<_> = fields.iter().skip(number + 1).collect();
         let ends = rest.is_empty() || matches!(rest.as_slice(), [(field, _)] if field == ID);
         if !(is_of_keys && is_time && ends) {
-            return Err(
-                "is not on the key fields, then the time, and nothing else but `_id`",
-            );
+            return Err("is not on the key fields, then the time, and nothing else but `_id`");
         }
         Ok(Self {
             index: Some(name.to_owned()),
@@ -303,7 +301,6 @@ impl Order {
             .collect()
     }
 }
-
 
 #[cfg(test)]
 mod tests {

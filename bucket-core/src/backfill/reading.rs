@@ -10,7 +10,11 @@
 //!
 //! Buckets keep the time as a date of milliseconds. So a document whose time is no date goes all the way to an item and back.
 
-use std::{collections::BTreeSet, fmt, marker::PhantomData};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+    marker::PhantomData,
+};
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
@@ -75,8 +79,9 @@ impl<T: Record + DeserializeOwned> Reading<T> {
         // Where it is a date, the item has that date.
         let time = document.get(T::SPEC.time().name);
         if !matches!(time, Ok(Some(RawBsonRef::DateTime(_)))) {
-            let stored = stored_and_read(&record)
-                .map_err(|damage| Misfit(format!("it cannot be read as it would be stored: {damage}")))?;
+            let stored = stored_and_read(&record).map_err(|damage| {
+                Misfit(format!("it cannot be read as it would be stored: {damage}"))
+            })?;
             self.compare(document, &form_of(&stored?)?)?;
         }
         Ok(record)
@@ -84,15 +89,19 @@ impl<T: Record + DeserializeOwned> Reading<T> {
 
     fn decode(&mut self, document: &RawDocument) -> Result<T, Misfit> {
         let unread = |error: bson::error::Error| {
-            Misfit(format!("it cannot be read as `{}`: {error}", T::SPEC.record()))
+            Misfit(format!(
+                "it cannot be read as `{}`: {error}",
+                T::SPEC.record()
+            ))
         };
         let refused = if self.refuses_id {
             None
         } else {
             let without = |name: &str| self.ignored.contains(name);
-            let decoded = match self.ignored.is_empty() {
-                true => decode(document.as_bytes()),
-                false => decode(left(document, without)?.as_bytes()),
+            let decoded = if self.ignored.is_empty() {
+                decode(document.as_bytes())
+            } else {
+                decode(left(document, without)?.as_bytes())
             };
             match decoded {
                 Ok(record) => return Ok(record),
@@ -133,7 +142,7 @@ fn left(
             match element {
                 Ok(element) if is_left_out(element.name) => {}
                 Ok(element) => writer.raw(element.kind, element.name, element.bytes),
-                Err(fault) => damage = Err(damaged(format_args!("{fault:?}"))),
+                Err(_) => damage = Err(damaged("")),
             }
         }
     });
@@ -228,7 +237,7 @@ fn compare_values(
             let (mut values, mut backs) = (value.into_iter(), back.into_iter());
             for index in 0_usize.. {
                 let length = path.len();
-                path.push_str(&format!(".{index}"));
+                write!(path, ".{index}").ok();
                 match (values.next(), backs.next()) {
                     (None, None) => {
                         path.truncate(length);

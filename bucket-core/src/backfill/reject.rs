@@ -55,7 +55,9 @@ pub fn reject(from: &str, document: &RawDocument, reason: &str) -> RawDocumentBu
 }
 
 fn is_deeper_than(document: &RawDocument, levels: usize) -> bool {
-    let mut values = document.into_iter().map(|field| field.map(|(_, value)| value));
+    let mut values = document
+        .into_iter()
+        .map(|field| field.map(|(_, value)| value));
     values.any(|value| value.is_ok_and(|value| is_value_deeper(value, levels)))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | piece | file |
 //! | --- | --- |
+//! | what a call was asked for | `asked` |
 //! | the call: the next chunk is read while one is stored | `running` |
 //! | the collection that is read | `source` |
 //! | a chunk in its transaction | `storing` |
@@ -11,6 +12,7 @@
 //! | what a call would do | `backfill_plan` |
 //! | the report, and the progress | `backfill_report` |
 
+mod asked;
 mod backfill_plan;
 mod backfill_report;
 mod jobs;
@@ -23,15 +25,19 @@ mod verdict;
 use std::{fmt, num::NonZeroU32};
 
 use bucket_core::Record;
-use mongodb::{Collection, bson::RawDocumentBuf};
+use mongodb::Collection;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
+use self::{
+    asked::{Asked, AskedOrder, OnProgress},
+    backfill_plan::plan,
+    running::run,
+};
 pub use self::{
     backfill_plan::BackfillPlan,
     backfill_report::{BackfillProgress, BackfillReport, RejectedDocument},
 };
-use self::{backfill_plan::plan, running::run};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace};
 
@@ -92,28 +98,6 @@ impl<T: Record + DeserializeOwned> Buckets<T> {
             on_progress: None,
         }
     }
-}
-
-/// What a caller does with the progress.
-type OnProgress<'a> = Box<dyn FnMut(&BackfillProgress) + Send + 'a>;
-
-/// What a call was asked for.
-struct Asked<'a, T: Record> {
-    buckets: &'a Buckets<T>,
-    source: Collection<RawDocumentBuf>,
-    name: Option<String>,
-    order: AskedOrder,
-    ignored: Vec<String>,
-    throttle: Option<NonZeroU32>,
-}
-
-/// The order that a caller asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum AskedOrder {
-    /// That of the job, or the best one.
-    Any,
-    Id,
-    Index(String),
 }
 
 /// A backfill; see [`Buckets::backfill_from`].

@@ -41,9 +41,9 @@ macro_rules! models {
             device: String,
             #[bucket(time, first, last)]
             at: DateTime,
-            #[bucket(sum, min, max)]
             $($id)*
             number: i64,
+            #[bucket(sum, min, max)]
             value: f64,
             #[serde(default, skip_serializing_if = "Option::is_none")]
             note: Option<String>,
@@ -129,7 +129,11 @@ async fn assert_stored<T: Event>(buckets: &Buckets<T>, records: impl IntoIterato
     let differing = stored
         .iter()
         .filter(|(number, found)| expected.get(number) != Some(found));
-    assert_eq!(differing.collect::<Vec<_>>(), [], "lost, doubled or changed");
+    assert_eq!(
+        differing.collect::<Vec<_>>(),
+        [],
+        "lost, doubled or changed"
+    );
     assert_eq!(stored.len(), expected.len(), "some are lost");
     let report = buckets.verify().await.unwrap();
     assert!(report.is_clean(), "{report}");

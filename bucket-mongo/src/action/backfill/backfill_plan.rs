@@ -2,14 +2,12 @@
 
 use std::fmt;
 
-use bucket_core::{
-    Record,
-    backfill::Reading,
-};
+use bucket_core::{Record, backfill::Reading};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Asked, RejectedDocument,
+    asked::Asked,
+    backfill_report::RejectedDocument,
     jobs::Jobs,
     running::{begin, job_of},
     source::{Reader, id_of},

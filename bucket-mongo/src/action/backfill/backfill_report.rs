@@ -148,7 +148,10 @@ impl fmt::Display for BackfillProgress {
             rate,
             ..
         } = self;
-        write!(f, "{read} of about {expected} documents, {rate:.0} a second")?;
+        write!(
+            f,
+            "{read} of about {expected} documents, {rate:.0} a second"
+        )?;
         if *rejected > 0 {
             write!(f, ", {rejected} rejected")?;
         }

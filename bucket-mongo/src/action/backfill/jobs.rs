@@ -68,10 +68,6 @@ impl Jobs {
         Error::new(ErrorKind::InvalidArgument { message }, context)
     }
 
-    fn malformed(&self, fault: JobFault, job: &Job) -> Error {
-        Self::fault(fault, job, &self.context)
-    }
-
     /// Waits before another try after an error of a statement that may be sent any number of times.
     async fn again(&self, error: mongodb::error::Error, until: Instant) -> Result<()> {
         passes(Error::read(error, &self.context), until).await
@@ -90,7 +86,9 @@ impl Jobs {
                 Ok(None) => return Ok(None),
                 Ok(Some(document)) => {
                     let stored = fresh.stored(&document);
-                    return stored.map(Some).map_err(|fault| self.malformed(fault, fresh));
+                    return stored
+                        .map(Some)
+                        .map_err(|fault| Self::fault(fault, fresh, &self.context));
                 }
                 Err(error) => self.again(error, until).await?,
             }

@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Asked, BackfillProgress, BackfillReport, OnProgress,
+    asked::{Asked, OnProgress},
+    backfill_report::{BackfillProgress, BackfillReport},
     jobs::Jobs,
     source::{Reader, Source},
     storing::{Storing, patience, transaction},
@@ -194,7 +195,7 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
                 return Ok(());
             };
             next = following?;
-            self.wait().await;
+            sleep(self.pause()).await;
         }
     }
 
@@ -211,13 +212,14 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
         }
     }
 
-    /// Waits until as much time has passed as the throttle gives to what was stored.
-    async fn wait(&self) {
+    /// Until as much time has passed as the throttle gives to what was stored.
+    fn pause(&self) -> Duration {
         if let Some(most) = self.throttle {
             #[expect(clippy::cast_precision_loss, reason = "a pause need not be exact")]
             let time = Duration::try_from_secs_f64(self.read as f64 / f64::from(most.get()));
             let time = time.unwrap_or(Duration::ZERO);
-            sleep(time.saturating_sub(self.begun.elapsed())).await;
+            return time.saturating_sub(self.begun.elapsed());
         }
+        Duration::ZERO
     }
 }

@@ -14,7 +14,7 @@ use mongodb::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Asked, AskedOrder};
+use super::asked::{Asked, AskedOrder};
 use crate::{
     Error, ErrorKind, Result,
     action::edit::passes,
@@ -56,7 +56,8 @@ fn uuid_of(info: &Document) -> Option<Bson> {
 /// The `_id` of a document.
 pub(super) fn id_of(document: &RawDocument) -> Bson {
     let id = document.get("_id").ok().flatten();
-    id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null)
+    id.and_then(|id| Bson::try_from(id).ok())
+        .unwrap_or(Bson::Null)
 }
 
 impl<'c> Source<'c> {
@@ -117,7 +118,8 @@ impl<'c> Source<'c> {
         job: Option<Option<&str>>,
     ) -> Result<Order> {
         let name = match (asked, job) {
-            (AskedOrder::Index(name), _) | (AskedOrder::Any, Some(Some(name))) => name,
+            (AskedOrder::Index(name), _) => name.as_str(),
+            (AskedOrder::Any, Some(Some(name))) => name,
             (AskedOrder::Id, _) | (AskedOrder::Any, Some(None)) => {
                 return Ok(Order::by_id(T::SPEC));
             }
@@ -142,7 +144,11 @@ impl<'c> Source<'c> {
         .await
     }
 
-    async fn open(&self, find: Find, most: usize) -> mongodb::error::Result<Cursor<RawDocumentBuf>> {
+    async fn open(
+        &self,
+        find: Find,
+        most: usize,
+    ) -> mongodb::error::Result<Cursor<RawDocumentBuf>> {
         let mut options = FindOptions::default();
         options.hint = Some(match find.hint {
             Ok(name) => Hint::Name(name),
@@ -203,7 +209,8 @@ impl<'s, 'c> Reader<'s, 'c> {
             // The next read begins anew at the position.
             self.cursor = None;
             self.first = None;
-            let lost_its_cursor = matches!(&fault, ReadFault::Driver(error) if is_cursor_gone(error));
+            let lost_its_cursor =
+                matches!(&fault, ReadFault::Driver(error) if is_cursor_gone(error));
             let error = Error::read_by(self.order.index().unwrap_or("_id_"), fault, context);
             if matches!(error.kind(), ErrorKind::MissingIndex { .. }) {
                 return Err(self.without_index());

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    RejectedDocument,
+    backfill_report::RejectedDocument,
     jobs::{Jobs, NamedSessions},
     source::id_of,
     verdict::{Verdict, is_too_slow, judge},
@@ -31,7 +31,8 @@ use crate::{
     writer::{LONGEST_DEADLINE, faults::code},
 };
 
-pub(super) const TAKES_NONE: &str = "a backfill needs transactions: store the buckets in a replica set or a sharded cluster";
+pub(super) const TAKES_NONE: &str =
+    "a backfill needs transactions: store the buckets in a replica set or a sharded cluster";
 
 /// The server ends transactions after a minute.
 const LONGEST: Duration = Duration::from_secs(50);

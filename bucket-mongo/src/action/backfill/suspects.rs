@@ -21,22 +21,36 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
         records: &[T],
         suspects: Vec<usize>,
     ) -> Result<Vec<(usize, String)>> {
+        let is_suspect = |at: &usize| suspects.contains(at);
+        let mut others: Vec<usize> = (0..records.len()).filter(|at| !is_suspect(at)).collect();
         let (mut culprits, mut groups) = (Vec::new(), vec![suspects]);
-        let (mut tried, mut refused) = (0, 0);
-        let mut last = None;
-        while let Some(group) = groups.pop() {
+        // How many go through, by themselves or together, and the last refusal that says nothing about its record.
+        let (mut through, mut last) = (0, None);
+        loop {
+            let Some(group) = groups.pop() else {
+                match &last {
+                    // The server may refuse everything, whatever it is: no disk is left, or a quota is used up.
+                    Some(_) if through == 0 && !others.is_empty() => {
+                        groups.push(std::mem::take(&mut others));
+                        continue;
+                    }
+                    _ => break,
+                }
+            };
             if group.is_empty() {
                 continue;
             }
             let some: Vec<&T> = group.iter().filter_map(|at| records.get(*at)).collect();
             let Some(error) = self.refusal(&some).await? else {
-                tried += group.len();
+                through += group.len();
                 continue;
             };
             if let [one] = group.as_slice() {
-                tried += 1;
-                refused += usize::from(!is_of_record(&error));
-                last = Some(error.clone());
+                if is_of_record(&error) {
+                    through += 1;
+                } else {
+                    last = Some(error.clone());
+                }
                 culprits.push((*one, error.kind().to_string()));
                 continue;
             }
@@ -44,8 +58,7 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
             groups.extend([second.to_vec(), first.to_vec()]);
         }
         match last {
-            // The server may refuse everything, whatever it is: no disk is left, or a quota is used up.
-            Some(error) if refused == tried && tried == records.len() => Err(error),
+            Some(error) if through == 0 => Err(error),
             _ => Ok(culprits),
         }
     }
@@ -64,7 +77,10 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
                 None => go_through = middle,
             }
         }
-        let reason = format!("it is refused together with those before it: {}", error.kind());
+        let reason = format!(
+            "it is refused together with those before it: {}",
+            error.kind()
+        );
         Ok(refused.checked_sub(1).map(|at| (at, reason)))
     }
 

@@ -1,48 +1,72 @@
 //! Lost primaries and other writers.
 
+use std::num::NonZeroU32;
+
 use bucket_mongo::testing::DevServer;
 use bucket_tests::faults::{Seed, replica_set};
 
 use super::*;
 
-/// A backfill through failovers, called again whenever it ends with an error that passes.
-async fn through_failovers<T: Event>(set: &DevServer, at: Option<i32>) {
-    let database = set.database("backfill").await.unwrap();
-    let buckets = handle::<T>(&database).await.with_deadline(Duration::from_secs(30));
-    if let Some(at) = at {
-        index(&database, at).await;
-    }
-    let records = fill::<T>(&database, 6, 20_000).await;
-    let damaged = (0..100).map(|number| doc! { "_id": number, "device": "d1", "odd": true });
-    flat(&database).insert_many(damaged).await.unwrap();
-    let source = flat(&database);
-    let mut ended = 0;
-    let report = loop {
-        let most = std::num::NonZeroU32::new(2_500).unwrap();
-        match buckets.backfill_from(&source).throttle(most).await {
-            Ok(report) => break report,
-            Err(error) => assert!(error.is_retryable(), "{error:?}"),
+/// A backfill that is called again whenever it ends with an error that passes.
+struct Through<T: Event> {
+    database: TestDatabase,
+    buckets: Buckets<T>,
+    records: Vec<T>,
+}
+
+impl<T: Event> Through<T> {
+    async fn new(set: &DevServer, at: Option<i32>) -> Self {
+        let database = set.database("backfill").await.unwrap();
+        let buckets = handle::<T>(&database).await;
+        if let Some(at) = at {
+            index(&database, at).await;
         }
-        ended += 1;
-        assert!(ended < 100, "it does not end");
-    };
-    eprintln!("{}: called again {ended} times", T::SPEC.record());
-    assert_eq!(counts(&report), [20_100, 20_000, 0, 100], "{report}");
-    assert_stored(&buckets, records).await;
-    assert_eq!(documents(&database, "events_rejects").await.len(), 100);
+        let records = fill::<T>(&database, 6, 20_000).await;
+        let damaged = (0..100).map(|number| doc! { "_id": number, "device": "d1", "odd": true });
+        flat(&database).insert_many(damaged).await.unwrap();
+        Self {
+            buckets: buckets.with_deadline(Duration::from_secs(30)),
+            database,
+            records,
+        }
+    }
+
+    async fn run(&self) -> BackfillReport {
+        let most = NonZeroU32::new(2_000).unwrap();
+        for ended in 0..100 {
+            let source = flat(&self.database);
+            match self.buckets.backfill_from(&source).throttle(most).await {
+                Ok(report) => {
+                    eprintln!("{}: called again {ended} times", T::SPEC.record());
+                    return report;
+                }
+                Err(error) => assert!(error.is_retryable(), "{error:?}"),
+            }
+        }
+        panic!("it does not end");
+    }
+
+    async fn check(self, report: BackfillReport) {
+        assert_eq!(counts(&report), [20_100, 20_000, 0, 100], "{report}");
+        assert_stored(&self.buckets, self.records).await;
+        let rejects = documents(&self.database, "events_rejects").await;
+        assert_eq!(rejects.len(), 100);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backfill_goes_on_through_failovers() {
     let seed = Seed::from_environment();
     let set = DevServer::builder().own().members(3).await.unwrap();
+    let counted = Through::<Counted>::new(&set, Some(1)).await;
+    let windowed = Through::<Windowed>::new(&set, None).await;
+    let numbered = Through::<Numbered>::new(&set, Some(-1)).await;
     let disturbed = replica_set::disturb(&set, seed.get(), Duration::from_secs(10));
-    let (_, (), (), ()) = tokio::join!(
-        disturbed,
-        through_failovers::<Counted>(&set, Some(1)),
-        through_failovers::<Windowed>(&set, None),
-        through_failovers::<Numbered>(&set, Some(-1)),
-    );
+    let (_, first, second, third) =
+        tokio::join!(disturbed, counted.run(), windowed.run(), numbered.run());
+    counted.check(first).await;
+    windowed.check(second).await;
+    numbered.check(third).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -85,7 +85,10 @@ async fn records_that_are_stored_under_their_ids_are_not_stored_again() {
     inserted.into_result().unwrap();
     let report = buckets.backfill_from(&flat(&database)).await.unwrap();
     assert_eq!(counts(&report), [2_000, 1_800, 199, 1], "{report}");
-    assert!(report.rejects[0].reason.contains("other data"), "{report:?}");
+    assert!(
+        report.rejects[0].reason.contains("other data"),
+        "{report:?}"
+    );
     let mut expected = records;
     expected[507].value = 9.0;
     assert_stored(&buckets, expected).await;

@@ -48,7 +48,10 @@ async fn goes_on_after_kills<T: Event>(at: Option<i32>) {
     flat(&database).insert_many(damaged).await.unwrap();
     let run = || -> Child {
         let mut run = Command::new(env::current_exe().unwrap());
-        run.args(["--exact", "backfill::killed::a_backfill_in_a_process_of_its_own"]);
+        run.args([
+            "--exact",
+            "backfill::killed::a_backfill_in_a_process_of_its_own",
+        ]);
         run.env(URI, server().now_or_never().unwrap().uri());
         run.env(DATABASE, database.name());
         run.env(FORM, T::SPEC.record());

@@ -58,9 +58,13 @@ async fn what_the_index_has_at_no_or_many_places_is_read_by_id() {
         let flat = flat(&database);
         let mut odd = Vec::new();
         for number in 0..100_i32 {
-            odd.push(doc! { "_id": number, "device": ["d0", "d1", "d2"], "at": date(number.into()) });
+            odd.push(
+                doc! { "_id": number, "device": ["d0", "d1", "d2"], "at": date(number.into()) },
+            );
             odd.push(doc! { "_id": -1 - number, "device": "d1", "number": 1_i64 });
-            odd.push(doc! { "_id": format!("{number}"), "device": "d1", "at": [date(1), date(2_000)] });
+            odd.push(
+                doc! { "_id": format!("{number}"), "device": "d1", "at": [date(1), date(2_000)] },
+            );
         }
         flat.insert_many(&odd).await.unwrap();
         let report = buckets.backfill_from(&flat).await.unwrap();
@@ -141,7 +145,10 @@ async fn a_job_goes_on_only_in_its_own_order_and_with_its_own_source() {
     });
     assert!(ended.await.unwrap_err().is_panic());
     let error = buckets.backfill_from(&source).by_id().await.unwrap_err();
-    assert!(error.is_invalid_input() && error.to_string().contains("order"), "{error}");
+    assert!(
+        error.is_invalid_input() && error.to_string().contains("order"),
+        "{error}"
+    );
     // Dropped, and created again: the places mean nothing there.
     source.drop_index("by_device").await.unwrap();
     let error = buckets.backfill_from(&source).await.unwrap_err();

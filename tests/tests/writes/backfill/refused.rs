@@ -22,7 +22,10 @@ async fn a_view_a_time_series_and_the_collection_itself_are_refused() {
             buckets.backfill_from(&source).await.unwrap_err(),
             buckets.backfill_from(&source).plan().await.unwrap_err(),
         ] {
-            assert!(error.is_invalid_input() && error.to_string().contains(text), "{error}");
+            assert!(
+                error.is_invalid_input() && error.to_string().contains(text),
+                "{error}"
+            );
         }
     }
     assert_eq!(documents(&database, "bucket_backfills").await.len(), 0);
@@ -71,7 +74,10 @@ async fn a_server_without_transactions_is_refused_as_target_and_read_as_source()
     let buckets = handle::<Counted>(&old).await;
     let records = fill::<Counted>(&old, 2, 100).await;
     let error = buckets.backfill_from(&flat(&old)).await.unwrap_err();
-    assert!(error.is_invalid_input() && error.to_string().contains("replica set"), "{error}");
+    assert!(
+        error.is_invalid_input() && error.to_string().contains("replica set"),
+        "{error}"
+    );
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
     let report = buckets.backfill_from(&flat(&old)).await.unwrap();

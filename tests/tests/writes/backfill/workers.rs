@@ -70,7 +70,10 @@ async fn a_worker_that_was_overtaken_stores_nothing_more() {
             }
         });
     let error = slow.await.unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::TakenOver { .. }), "{error:?}");
+    assert!(
+        matches!(error.kind(), ErrorKind::TakenOver { .. }),
+        "{error:?}"
+    );
     assert!(!error.is_retryable());
     assert_eq!(Some(seen), first, "it has stored more");
     let stored = stored(&buckets).await;
@@ -90,7 +93,10 @@ async fn dropped_calls_leave_no_transaction_and_no_names() {
     let mut dropped = 0;
     for millis in 0..40_u64 {
         let call = buckets.backfill_from(&source).into_future();
-        if timeout(Duration::from_millis(30 + 17 * millis), call).await.is_ok() {
+        if timeout(Duration::from_millis(30 + 17 * millis), call)
+            .await
+            .is_ok()
+        {
             break;
         }
         dropped += 1;
@@ -101,7 +107,12 @@ async fn dropped_calls_leave_no_transaction_and_no_names() {
     assert_stored(&buckets, records).await;
     // The names go in tasks of their own.
     let begun = std::time::Instant::now();
-    while !job(&database).await.get_array("sessions").unwrap().is_empty() {
+    while !job(&database)
+        .await
+        .get_array("sessions")
+        .unwrap()
+        .is_empty()
+    {
         assert!(begun.elapsed() < Duration::from_secs(60), "a name stays");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -129,10 +140,16 @@ async fn progress_counts_all_runs_and_the_throttle_bounds_each_chunk() {
         .await
         .unwrap();
     // 250 at once, and then a pause: three pauses.
-    assert!(begun.elapsed() >= Duration::from_millis(2_900), "{report:?}");
+    assert!(
+        begun.elapsed() >= Duration::from_millis(2_900),
+        "{report:?}"
+    );
     let read: Vec<u64> = told.iter().map(|done| done.read).collect();
     assert_eq!(read, [250, 500, 750, 1_000]);
-    assert!(told.iter().all(|done| done.expected == 1_000 && done.rate > 0.0));
+    assert!(
+        told.iter()
+            .all(|done| done.expected == 1_000 && done.rate > 0.0)
+    );
     assert_eq!(told[3].left, Some(Duration::ZERO));
     assert_eq!(report.chunks, 4);
 }
