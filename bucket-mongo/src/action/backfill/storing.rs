@@ -15,7 +15,10 @@ use mongodb::{
     bson::{Bson, DateTime, RawDocumentBuf, doc},
 };
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::yield_now,
+    time::{Instant, sleep, timeout_at},
+};
 
 use super::{
     backfill_report::RejectedDocument,
@@ -40,6 +43,8 @@ const LONGEST: Duration = Duration::from_secs(50);
 const FEW: usize = 32;
 /// How often the server may refuse a chunk of which it refuses no record.
 const FRUITLESS: u32 = 8;
+/// The most documents that are read as records in a row while other tasks wait.
+const BREATHER: usize = 1_024;
 
 /// Stores the chunks of a job one after the other.
 pub(super) struct Storing<'a, T: Record> {
@@ -164,7 +169,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         }
     }
 
-    fn prepare<'c>(&mut self, chunk: &'c Chunk) -> Prepared<'c, T> {
+    async fn prepare<'c>(&mut self, chunk: &'c Chunk) -> Prepared<'c, T> {
         let mut prepared = Prepared {
             chunk,
             records: Vec::with_capacity(chunk.documents.len()),
@@ -172,6 +177,9 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             rejects: Vec::new(),
         };
         for (index, document) in chunk.documents.iter().enumerate() {
+            if index % BREATHER == BREATHER - 1 {
+                yield_now().await;
+            }
             match self.reading.record(document) {
                 Ok(record) => {
                     prepared.records.push(record);
@@ -185,7 +193,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
 
     /// Stores a chunk in one transaction. Returns what it rejects.
     async fn store_together(&mut self, chunk: &Chunk) -> Result<Vec<RejectedDocument>> {
-        let mut prepared = self.prepare(chunk);
+        let mut prepared = self.prepare(chunk).await;
         self.until = Instant::now() + self.patience();
         let mut fruitless = 0;
         loop {
@@ -299,7 +307,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         let is_ended = error.code() == Some(NO_SUCH_TRANSACTION);
         let is_transient = is_ended || error.contains_label("TransientTransactionError");
         if is_transient && Instant::now() < self.until {
-            tokio::time::sleep(crate::backoff::spread(PAUSE)).await;
+            sleep(crate::backoff::spread(PAUSE)).await;
             return Ok(());
         }
         passes(error, self.until).await

@@ -5,6 +5,8 @@
 //! the first records that go through are as many as possible, and the one after them is refused. Each search finds a record,
 //! so it ends.
 
+use std::collections::BTreeSet;
+
 use bucket_core::Record;
 use serde::de::DeserializeOwned;
 
@@ -21,8 +23,10 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
         records: &[T],
         suspects: Vec<usize>,
     ) -> Result<Vec<(usize, String)>> {
-        let is_suspect = |at: &usize| suspects.contains(at);
-        let mut others: Vec<usize> = (0..records.len()).filter(|at| !is_suspect(at)).collect();
+        let known: BTreeSet<usize> = suspects.iter().copied().collect();
+        let mut others: Vec<usize> = (0..records.len())
+            .filter(|at| !known.contains(at))
+            .collect();
         let (mut culprits, mut groups) = (Vec::new(), vec![suspects]);
         // How many go through, by themselves or together, and the last refusal that says nothing about its record.
         let (mut through, mut last) = (0, None);
