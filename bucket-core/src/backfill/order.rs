@@ -96,7 +96,7 @@ impl Order {
         indexes: &[Document],
         name: &str,
     ) -> Result<Self, &'static str> {
-        let is_named = |index: &&Document| index.get_str("name") == Ok(name);
+        let is_named = |index: &&Document| index.get_str("name").ok() == Some(name);
         match indexes.iter().find(is_named) {
             Some(index) => Self::by(spec, index),
             None => Err("does not exist, or is still being built"),

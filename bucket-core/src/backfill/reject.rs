@@ -114,7 +114,7 @@ mod tests {
         let length = i32::try_from(bytes.as_bytes().len()).unwrap();
         assert_eq!(found.get("bytes"), Some(&Bson::Int32(length)));
         assert_eq!(found.get("document"), None);
-        assert_eq!(found.get_document("_id").unwrap().get_i32("id"), Ok(1));
+        assert_eq!(found.get_document("_id").unwrap().get_i32("id").unwrap(), 1);
     }
 
     #[test]
