@@ -280,7 +280,6 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
 
     /// Begins a transaction, in a session that the job names.
     pub(super) async fn begin(&mut self) -> Result<Begun<'_, T>> {
-        let store = self.buckets.store();
         if self.transaction.is_none() {
             self.transaction = Some(transaction(self.buckets, self.until, &self.context).await?);
         }
