@@ -76,7 +76,7 @@ models! {
     Hybrid [capacity = 20, max_duration = "3m", late = "side"] [];
     Numbered [capacity = 20, numbered] [];
     NumberedObjects [capacity = 20, numbered, object_ids] [];
-    Bytes [capacity = 40, max_bytes = 600] [];
+    Bytes [capacity = 40, max_bytes = "1KB"] [];
     Identified [capacity = 20] [#[bucket(unique)]];
     Expiring [window = "1m", expire_after = "20y"] [];
 }
@@ -107,8 +107,9 @@ async fn fill<T: Event>(database: &Database, devices: i64, number: i64) -> Vec<T
 
 /// The records of all buckets, by their numbers.
 async fn stored<T: Event>(buckets: &Buckets<T>) -> BTreeMap<i64, Vec<T>> {
-    let cursor = buckets.collection::<RawDocumentBuf>().find(doc! {});
-    let found: Vec<RawDocumentBuf> = cursor.await.unwrap().try_collect().await.unwrap();
+    let collection = buckets.collection::<RawDocumentBuf>();
+    let cursor = collection.find(doc! {}).await.unwrap();
+    let found: Vec<RawDocumentBuf> = cursor.try_collect().await.unwrap();
     let mut stored = BTreeMap::<i64, Vec<T>>::new();
     for document in &found {
         let bucket = bucket::decode::<T>(document).unwrap();

@@ -4,8 +4,9 @@ use super::*;
 
 /// The buckets without what differs from one run to the next.
 async fn shape<T: Event>(buckets: &Buckets<T>) -> Vec<(String, Vec<i64>)> {
-    let cursor = buckets.collection::<RawDocumentBuf>().find(doc! {});
-    let found: Vec<RawDocumentBuf> = cursor.await.unwrap().try_collect().await.unwrap();
+    let collection = buckets.collection::<RawDocumentBuf>();
+    let cursor = collection.find(doc! {}).await.unwrap();
+    let found: Vec<RawDocumentBuf> = cursor.try_collect().await.unwrap();
     let mut shape: Vec<_> = found
         .iter()
         .map(|document| {
@@ -118,7 +119,7 @@ async fn limits_by_key_hold_in_a_backfill() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_in_another_database_and_client_is_read_there() {
-    let (database, other) = (database().await, bucket_tests::database().await);
+    let (database, other) = (database().await, database().await);
     let buckets = handle::<Counted>(&database).await;
     let client = bucket_tests::server().await.client().await.unwrap();
     let old = client.database(other.name());
