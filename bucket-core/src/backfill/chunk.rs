@@ -225,6 +225,7 @@ pub(super) mod tests {
         keep_stats: None,
         seal_after: None,
         merge: None,
+        merge_stats: None,
         object_ids: false,
         compression: None,
         inputs: &[],

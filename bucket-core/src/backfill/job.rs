@@ -355,8 +355,10 @@ mod tests {
             place: Some(vec![Bson::Int32(1), Bson::Null]),
             crowds: Vec::new(),
         };
-        let mut counts = Counts::default();
-        counts.read = 7;
+        let counts = Counts {
+            read: 7,
+            ..Counts::default()
+        };
         let ended = job.end_step(&next, counts, DateTime::from_millis(0));
         assert_eq!(ended.filter, doc! { "_id": id.clone(), "step": 2_i64 });
         job.made_step(next.clone(), counts);

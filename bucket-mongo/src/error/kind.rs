@@ -377,26 +377,31 @@ impl fmt::Display for ErrorKind {
             }
             Self::Interrupted { after, cause } => interrupted(f, after.as_ref(), cause),
             Self::RemovedInPart { cause } => removed_in_part(f, cause),
-            Self::BackfilledInPart { read, cause } => write!(
+            Self::BackfilledInPart { read, cause } => backfilled(f, *read, cause),
+            Self::TakenOver { job } => taken_over(f, job),
+            Self::BucketTooLarge { bytes, limit } => write!(
                 f,
-                "the backfill was stopped after {read} documents: {cause}; call it again, and it goes on after these"
+                "a full bucket would take {bytes} bytes, but a document holds at most {limit}: lower the capacity"
             ),
-            Self::TakenOver { job } => write!(
-                f,
-                "another worker goes on with the backfill of `{job}`, and this one stores nothing more: let only one of them run"
-            ),
-            Self::BucketTooLarge { bytes, limit } => {
-                write!(
-                    f,
-                    "a full bucket would take {bytes} bytes, but a document holds at most {limit}: lower the \
-                     capacity"
-                )
-            }
             Self::IndexBuild { name, message } => {
                 write!(f, "the index `{name}` cannot be built: {message}")
             }
         }
     }
+}
+
+fn backfilled(f: &mut fmt::Formatter<'_>, read: u64, cause: &ErrorKind) -> fmt::Result {
+    write!(
+        f,
+        "the backfill was stopped after {read} documents: {cause}; call it again, and it goes on after these"
+    )
+}
+
+fn taken_over(f: &mut fmt::Formatter<'_>, job: &str) -> fmt::Result {
+    write!(
+        f,
+        "another worker goes on with the backfill of `{job}`, and this one stores nothing more: let only one of them run"
+    )
 }
 
 fn partial(f: &mut fmt::Formatter<'_>, span: Option<(DateTime, DateTime)>) -> fmt::Result {

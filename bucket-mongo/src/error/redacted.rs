@@ -79,6 +79,8 @@ impl ErrorKind {
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::ShutDown
+            // Its job has the name that the operator gave.
+            | Self::TakenOver { .. }
             | Self::BucketTooLarge { .. } => self.clone(),
             Self::Partial { span: _ } => Self::Partial { span: None },
             Self::Drift(drift) => Self::Drift(Box::new(drift.redacted())),
@@ -124,8 +126,6 @@ impl ErrorKind {
                 read: *read,
                 cause: Box::new(cause.redacted()),
             },
-            // The operator's name.
-            Self::TakenOver { job: _ } => self.clone(),
             Self::Driver { message: _ } => Self::Driver { message },
         }
     }

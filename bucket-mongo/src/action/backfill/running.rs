@@ -55,7 +55,7 @@ pub(super) async fn begin<'c, T: Record>(
     let order = if is_done {
         Order::by_id(T::SPEC)
     } else {
-        source.order::<T>(&asked.order, job.as_ref().map(Job::index))?
+        source.order::<T>(&asked.order, job.as_ref())?
     };
     let fresh = Job::new(name, to, uuid, &order);
     Ok(Some((source, order, fresh)))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bucket_core::{
     Record,
-    backfill::{Chunk, Find, Gathering, Order, Position},
+    backfill::{Chunk, Find, Gathering, Job, Order, Position},
     write::{Listing, codes::NAMESPACE_NOT_FOUND},
 };
 use mongodb::{
@@ -112,12 +112,8 @@ impl<'c> Source<'c> {
     }
 
     /// The order that a call asks for, or that its job has.
-    pub(super) fn order<T: Record>(
-        &self,
-        asked: &AskedOrder,
-        job: Option<Option<&str>>,
-    ) -> Result<Order> {
-        let name = match (asked, job) {
+    pub(super) fn order<T: Record>(&self, asked: &AskedOrder, job: Option<&Job>) -> Result<Order> {
+        let name = match (asked, job.map(Job::index)) {
             (AskedOrder::Index(name), _) => name.as_str(),
             (AskedOrder::Any, Some(Some(name))) => name,
             (AskedOrder::Id, _) | (AskedOrder::Any, Some(None)) => {
