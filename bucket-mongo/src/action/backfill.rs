@@ -6,7 +6,7 @@
 //! | the call: the next chunk is read while one is stored | `running` |
 //! | the collection that is read | `source` |
 //! | a chunk in its transaction | `storing` |
-//! | which records the server refuses | `suspects` |
+//! | which record the server refuses | `suspects` |
 //! | the outcome of the records of a chunk | `verdict` |
 //! | the jobs, and who works on them | `jobs` |
 //! | what a call would do | `backfill_plan` |

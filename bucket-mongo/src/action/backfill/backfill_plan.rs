@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use bucket_core::{Record, backfill::Reading};
+use bucket_core::{
+    Record,
+    backfill::{Job, Reading},
+};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -74,9 +77,7 @@ pub(super) async fn plan<T: Record + DeserializeOwned>(
         index: order.index().map(str::to_owned),
         expected: source.expected().await?,
         read: job.as_ref().map_or(0, |job| job.counts().read),
-        is_done: job
-            .as_ref()
-            .is_some_and(bucket_core::backfill::Job::is_done),
+        is_done: job.as_ref().is_some_and(Job::is_done),
         ..BackfillPlan::default()
     };
     let job = job_of(job, fresh, &order, &context)?;

@@ -32,7 +32,7 @@ const END: Duration = Duration::from_secs(10);
 /// The jobs of a database.
 #[derive(Debug, Clone)]
 pub(super) struct Jobs {
-    documents: Collection<Document>,
+    stored_in: Collection<Document>,
     write_concern: WriteConcern,
     patience: Duration,
     context: Context,
@@ -41,7 +41,7 @@ pub(super) struct Jobs {
 impl Jobs {
     pub(super) fn new(store: &Store, context: &Context) -> Self {
         Self {
-            documents: collection_on_primary(store.database(), COLLECTION),
+            stored_in: collection_on_primary(store.database(), COLLECTION),
             write_concern: store.write_concern().clone(),
             patience: store.deadline().min(LONGEST_DEADLINE),
             context: context.clone(),
@@ -81,7 +81,7 @@ impl Jobs {
     pub(super) async fn stored(&self, fresh: &Job) -> Result<Option<Job>> {
         let until = self.until();
         loop {
-            let find = self.documents.find_one(fresh.filter());
+            let find = self.stored_in.find_one(fresh.filter());
             match timeout_at(until, find).await.map_err(|_| self.late())? {
                 Ok(None) => return Ok(None),
                 Ok(Some(document)) => {
@@ -99,7 +99,7 @@ impl Jobs {
     pub(super) async fn add(&self, fresh: &Job) -> Result<()> {
         let until = self.until();
         loop {
-            let insert = self.documents.insert_one(fresh.document(DateTime::now()));
+            let insert = self.stored_in.insert_one(fresh.document(DateTime::now()));
             let insert = insert.write_concern(self.write_concern.clone());
             match timeout_at(until, insert).await.map_err(|_| self.late())? {
                 Ok(_) => return Ok(()),
@@ -117,7 +117,7 @@ impl Jobs {
         let sessions = job.sessions().to_vec();
         if !sessions.is_empty() {
             let kill = doc! { "killSessions": sessions.clone() };
-            let admin = self.documents.client().database("admin");
+            let admin = self.stored_in.client().database("admin");
             // Without it the server ends the transaction after a minute. A user has the right for its own sessions.
             let ended = timeout(END, admin.run_command(kill)).await;
             tracing::debug!(target: crate::trace::WRITE, ended = ended.is_ok_and(|it| it.is_ok()), "killSessions");
@@ -136,7 +136,7 @@ impl Jobs {
         let Advance { filter, update, .. } = advance;
         let until = self.until();
         loop {
-            let update = self.documents.update_one(filter.clone(), update.clone());
+            let update = self.stored_in.update_one(filter.clone(), update.clone());
             let update = update.write_concern(self.write_concern.clone());
             match timeout_at(until, update).await.map_err(|_| self.late())? {
                 Ok(updated) => return Ok(updated.matched_count > 0),
@@ -154,7 +154,7 @@ impl Jobs {
         job: &Job,
     ) -> Result<()> {
         let Advance { filter, update, .. } = advance;
-        let update = self.documents.update_one(filter, update).session(session);
+        let update = self.stored_in.update_one(filter, update).session(session);
         match timeout_at(until, update).await.map_err(|_| self.late())? {
             Ok(updated) if updated.matched_count > 0 => Ok(()),
             Ok(_) => Err(self.taken_over(job)),

@@ -24,7 +24,7 @@ use super::{
     backfill_report::RejectedDocument,
     jobs::{Jobs, NamedSessions},
     source::id_of,
-    verdict::{Verdict, is_too_slow, judge},
+    verdict::{Verdict, is_of_record, is_too_slow, judge},
 };
 use crate::{
     Buckets, Error, ErrorKind, Result,
@@ -41,7 +41,7 @@ pub(super) const TAKES_NONE: &str =
 const LONGEST: Duration = Duration::from_secs(50);
 /// A chunk with fewer documents is not stored in parts because it takes too long.
 const FEW: usize = 32;
-/// How often the server may refuse a chunk of which it refuses no record.
+/// How often the server may refuse documents at one place of which it refuses none.
 const FRUITLESS: u32 = 8;
 /// The most documents that are read as records in a row while other tasks wait.
 const BREATHER: usize = 1_024;
@@ -50,13 +50,15 @@ const BREATHER: usize = 1_024;
 pub(super) struct Storing<'a, T: Record> {
     buckets: &'a Buckets<T>,
     order: &'a Order,
-    reading: Reading<T>,
+    pub(super) reading: Reading<T>,
     jobs: Jobs,
     pub(super) job: Job,
     named: NamedSessions,
     rejects: Collection<RawDocumentBuf>,
     has_rejects: bool,
     transaction: Option<Transaction>,
+    /// The document of a record that this run has stored.
+    pub(super) last_stored: Option<RawDocumentBuf>,
     /// When the attempts of the chunk end.
     until: Instant,
     context: Context,
@@ -127,6 +129,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             rejects: collection_on_primary(store.database(), &name),
             has_rejects: false,
             transaction: Some(transaction),
+            last_stored: None,
             until: Instant::now(),
             context: context.clone(),
         }
@@ -136,15 +139,16 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         patience(self.buckets)
     }
 
-    /// Stores a chunk, in parts if it takes too long.
+    /// Stores a chunk, in parts if it takes too long, or if the server refuses something of it.
     pub(super) async fn store(&mut self, chunk: Chunk, pace: &mut Pace) -> Result<StoredChunk> {
         let pass = self.job.position().pass;
         let (mut stored, mut parts) = (StoredChunk::default(), vec![chunk]);
         while let Some(part) = parts.pop() {
             let begun = Clock::now();
             let documents = part.documents.len();
-            match self.store_together(&part).await {
-                Ok(rejects) => {
+            match self.store_together(&part, &parts).await {
+                Ok(Together::Refused(first, second)) => parts.extend([second, first]),
+                Ok(Together::Stored(rejects)) => {
                     pace.took(documents, begun.elapsed(), self.patience().min(LONGEST));
                     stored.read += u64::try_from(documents).unwrap_or(u64::MAX);
                     stored.rejects.extend(rejects);
@@ -191,8 +195,9 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         prepared
     }
 
-    /// Stores a chunk in one transaction. Returns what it rejects.
-    async fn store_together(&mut self, chunk: &Chunk) -> Result<Vec<RejectedDocument>> {
+    /// Stores a part of a chunk in one transaction; `rest` are those that come after it.
+    async fn store_together(&mut self, chunk: &Chunk, rest: &[Chunk]) -> Result<Together> {
+        let pass = self.job.position().pass;
         let mut prepared = self.prepare(chunk).await;
         self.until = Instant::now() + self.patience();
         let mut fruitless = 0;
@@ -200,10 +205,9 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             if !prepared.rejects.is_empty() {
                 self.create_rejects().await?;
             }
-            let made = self.attempt(&prepared).await?;
-            let (suspects, error) = match made {
-                Some(Attempt::Stored(rejects)) => return Ok(rejects),
-                Some(Attempt::Refused(suspects, error)) => (suspects, error),
+            let error = match self.attempt(&prepared).await? {
+                Some(Attempt::Stored(rejects)) => return Ok(Together::Stored(rejects)),
+                Some(Attempt::Refused(error)) => error,
                 // The collection of the rejects has to be there first.
                 Some(Attempt::Rejects) => {
                     self.create_rejects().await?;
@@ -211,20 +215,28 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
                 }
                 None => continue,
             };
-            let mut culprits = self.culprits(&prepared.records, suspects).await?;
-            if culprits.is_empty() {
-                fruitless += 1;
-                if fruitless > FRUITLESS {
-                    return Err(error);
-                }
-                // The first time, another writer may have been in the way.
-                if fruitless > 1 {
-                    culprits.extend(self.first_refused(&prepared.records).await?);
-                }
+            if let Some((first, second)) = chunk.halves(self.order, pass) {
+                return Ok(Together::Refused(first, second));
             }
-            if !culprits.is_empty() {
-                fruitless = fruitless.min(1);
-                prepared.reject(culprits);
+            fruitless += 1;
+            // The first time, another writer may have been in the way.
+            if fruitless == 1 {
+                continue;
+            }
+            let culprit = match prepared.records.as_slice() {
+                [_] => Some((0, error.clone())),
+                records => self.first_refused(records).await?,
+            };
+            match culprit {
+                Some((at, error)) => {
+                    if !is_of_record(&error) && !self.takes_others(rest).await? {
+                        return Err(error);
+                    }
+                    prepared.reject(at, error.kind().to_string());
+                    fruitless = 0;
+                }
+                None if fruitless > FRUITLESS => return Err(error),
+                None => {}
             }
             self.until = Instant::now() + self.patience();
         }
@@ -241,9 +253,9 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             .await;
         let (kept, counts) = match made {
             Ok(Made::Stored(kept, counts)) => (kept, counts),
-            Ok(Made::Refused(suspects, error)) => {
+            Ok(Made::Refused(error)) => {
                 begun.give_up().await;
-                return Ok(Some(Attempt::Refused(suspects, error)));
+                return Ok(Some(Attempt::Refused(error)));
             }
             Ok(Made::Rejects) => {
                 begun.give_up().await;
@@ -268,6 +280,9 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             return Ok(None);
         };
         self.job.made_step(prepared.chunk.next.clone(), counts);
+        if let (1.., Some(last)) = (counts.stored, prepared.documents.last()) {
+            self.last_stored = prepared.chunk.documents.get(*last).cloned();
+        }
         Ok(Some(Attempt::Stored(kept)))
     }
 
@@ -342,17 +357,24 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
 /// The longest pause before another try, in milliseconds.
 const PAUSE: u64 = 64;
 
+/// What a part of a chunk has come to.
+enum Together {
+    Stored(Vec<RejectedDocument>),
+    /// The server refuses something of it: it is stored in these parts.
+    Refused(Chunk, Chunk),
+}
+
 /// What an attempt has come to.
 enum Attempt {
     Stored(Vec<RejectedDocument>),
-    Refused(Vec<usize>, Error),
+    Refused(Error),
     Rejects,
 }
 
 /// What a transaction has come to, before its end.
 enum Made {
     Stored(Vec<RejectedDocument>, Counts),
-    Refused(Vec<usize>, Error),
+    Refused(Error),
     /// It has rejects, and their collection may not be there.
     Rejects,
 }
@@ -360,14 +382,6 @@ enum Made {
 impl<T: Record> Begun<'_, T> {
     /// Inserts records.
     pub(super) async fn insert<I: Borrow<T> + Send + Sync>(
-        &mut self,
-        records: &[I],
-    ) -> Result<Verdict> {
-        let (verdict, _) = self.insert_and_count(records).await?;
-        Ok(verdict)
-    }
-
-    async fn insert_and_count<I: Borrow<T> + Send + Sync>(
         &mut self,
         records: &[I],
     ) -> Result<(Verdict, Counts)> {
@@ -403,10 +417,10 @@ impl<T: Record> Begun<'_, T> {
         if let Some(session) = self.transaction.session() {
             jobs.send_in(job.begin_step(), session, until, job).await?;
         }
-        let (verdict, mut counts) = self.insert_and_count(&prepared.records).await?;
+        let (verdict, mut counts) = self.insert(&prepared.records).await?;
         let refused = match verdict {
             Verdict::Stored(refused) => refused,
-            Verdict::Refused(suspects, error) => return Ok(Made::Refused(suspects, error)),
+            Verdict::Refused(error) => return Ok(Made::Refused(error)),
         };
         let mut rejects: Vec<(usize, String)> = prepared.rejects.clone();
         rejects.extend(refused.iter().filter_map(|(at, error)| {
@@ -466,16 +480,12 @@ impl<T: Record> Begun<'_, T> {
 }
 
 impl<T> Prepared<'_, T> {
-    /// Makes rejects of records that the server refuses.
-    fn reject(&mut self, mut culprits: Vec<(usize, String)>) {
-        culprits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        culprits.dedup_by_key(|(at, _)| *at);
-        for (at, reason) in culprits {
-            if at < self.records.len() {
-                self.records.remove(at);
-                let document = self.documents.remove(at);
-                self.rejects.push((document, reason));
-            }
+    /// Makes a reject of a record that the server refuses.
+    fn reject(&mut self, at: usize, reason: String) {
+        if at < self.records.len() {
+            self.records.remove(at);
+            let document = self.documents.remove(at);
+            self.rejects.push((document, reason));
         }
     }
 }

@@ -1,95 +1,60 @@
-//! Which records the server refuses: they are tried in transactions that are aborted.
+//! Which record the server refuses, where a part of a chunk cannot be divided any more.
 //!
-//! The server refuses a statement, which brings many records. Halves of them are tried until each refused one is by itself. If
-//! all go through then, the server refuses some only together with others, such as two with one value of a unique index. Then
-//! the first records that go through are as many as possible, and the one after them is refused. Each search finds a record,
-//! so it ends.
+//! The server refuses a statement, which brings many records. So a chunk that is refused is stored in halves, down to documents
+//! at one place of the order, mostly one. What goes through is committed: many transactions that are aborted make the server
+//! slow, because it walks over what they have left in its indexes. Of two records that are refused only together, such as two
+//! with one value of a unique index, the later one is refused by itself then.
 
-use std::collections::BTreeSet;
-
-use bucket_core::Record;
+use bucket_core::{Record, backfill::Chunk};
+use mongodb::bson::RawDocumentBuf;
 use serde::de::DeserializeOwned;
 
-use super::{
-    storing::Storing,
-    verdict::{Verdict, is_of_record},
-};
+use super::{storing::Storing, verdict::Verdict};
 use crate::{Error, Result};
 
-impl<T: Record + DeserializeOwned> Storing<'_, T> {
-    /// The records that are refused by themselves, of those that were refused together.
-    pub(super) async fn culprits(
-        &mut self,
-        records: &[T],
-        suspects: Vec<usize>,
-    ) -> Result<Vec<(usize, String)>> {
-        let known: BTreeSet<usize> = suspects.iter().copied().collect();
-        let mut others: Vec<usize> = (0..records.len())
-            .filter(|at| !known.contains(at))
-            .collect();
-        let (mut culprits, mut groups) = (Vec::new(), vec![suspects]);
-        // How many go through, by themselves or together, and the last refusal that says nothing about its record.
-        let (mut through, mut last) = (0, None);
-        loop {
-            let Some(group) = groups.pop() else {
-                match &last {
-                    // The server may refuse everything, whatever it is: no disk is left, or a quota is used up.
-                    Some(_) if through == 0 && !others.is_empty() => {
-                        groups.push(std::mem::take(&mut others));
-                        continue;
-                    }
-                    _ => break,
-                }
-            };
-            if group.is_empty() {
-                continue;
-            }
-            let some: Vec<&T> = group.iter().filter_map(|at| records.get(*at)).collect();
-            let Some(error) = self.refusal(&some).await? else {
-                through += group.len();
-                continue;
-            };
-            if let [one] = group.as_slice() {
-                if is_of_record(&error) {
-                    through += 1;
-                } else {
-                    last = Some(error.clone());
-                }
-                culprits.push((*one, error.kind().to_string()));
-                continue;
-            }
-            let (first, second) = group.split_at(group.len() / 2);
-            groups.extend([second.to_vec(), first.to_vec()]);
-        }
-        match last {
-            Some(error) if through == 0 => Err(error),
-            _ => Ok(culprits),
-        }
-    }
+/// How many other records are tried.
+const WITNESSES: usize = 8;
 
+impl<T: Record + DeserializeOwned> Storing<'_, T> {
     /// The first record that is refused after those before it, which go through together.
-    pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, String)>> {
+    pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, Error)>> {
         let all: Vec<&T> = records.iter().collect();
-        let Some(mut error) = self.refusal(&all).await? else {
+        let (Some(mut error), _) = self.trial(&all).await? else {
             return Ok(None);
         };
         let (mut go_through, mut refused) = (0, all.len());
         while refused - go_through > 1 {
             let middle = go_through + (refused - go_through) / 2;
-            match self.refusal(all.get(..middle).unwrap_or_default()).await? {
-                Some(of_these) => (refused, error) = (middle, of_these),
-                None => go_through = middle,
+            match self.trial(all.get(..middle).unwrap_or_default()).await? {
+                (Some(of_these), _) => (refused, error) = (middle, of_these),
+                (None, _) => go_through = middle,
             }
         }
-        let reason = format!(
-            "it is refused together with those before it: {}",
-            error.kind()
-        );
-        Ok(refused.checked_sub(1).map(|at| (at, reason)))
+        Ok(refused.checked_sub(1).map(|at| (at, error)))
     }
 
-    /// Why the server refuses these records together; nothing of them is stored.
-    async fn refusal(&mut self, records: &[&T]) -> Result<Option<Error>> {
+    /// Whether the server takes any other record. It may refuse all, whatever they are: no disk is left, or a quota is used up.
+    pub(super) async fn takes_others(&mut self, rest: &[Chunk]) -> Result<bool> {
+        let of_rest = rest
+            .iter()
+            .rev()
+            .flat_map(|part| part.documents.iter().take(WITNESSES));
+        let witnesses = of_rest.take(WITNESSES).chain(&self.last_stored);
+        let witnesses: Vec<RawDocumentBuf> = witnesses.cloned().collect();
+        for witness in witnesses {
+            let Ok(record) = self.reading.record(&witness) else {
+                continue;
+            };
+            // A record that is known by its id is not sent, and so says nothing.
+            if let (None, 1..) = self.trial(&[&record]).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Why the server refuses these records together, if it does, and how many it would store. Nothing of them is stored.
+    async fn trial(&mut self, records: &[&T]) -> Result<(Option<Error>, u64)> {
         loop {
             let tried = {
                 let mut begun = self.begin().await?;
@@ -98,8 +63,8 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
                 tried
             };
             match tried {
-                Ok(Verdict::Stored(_)) => return Ok(None),
-                Ok(Verdict::Refused(_, error)) => return Ok(Some(error)),
+                Ok((Verdict::Stored(_), counts)) => return Ok((None, counts.stored)),
+                Ok((Verdict::Refused(error), _)) => return Ok((Some(error), 0)),
                 Err(error) => self.again(error).await?,
             }
         }

@@ -15,9 +15,9 @@ const OF_A_RECORD: [i32; 4] = [121, 17_420, TOO_LARGE, RESULT_TOO_LARGE];
 pub(super) enum Verdict {
     /// The transaction can be committed. These records are not in it, each for a reason of its own.
     Stored(Vec<(usize, Error)>),
-    /// The server has ended the transaction with this refusal of some of these records. A statement brings many, so most of
-    /// them may be in order.
-    Refused(Vec<usize>, Error),
+    /// The server has ended the transaction with this refusal of a statement. It brings many records, so most of them may be in
+    /// order.
+    Refused(Error),
 }
 
 /// Judges by the report of an insert in a transaction.
@@ -26,7 +26,7 @@ pub(super) enum Verdict {
 ///
 /// What no record is to blame for.
 pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
-    let (mut rejects, mut suspects) = (Vec::new(), Vec::new());
+    let mut rejects = Vec::new();
     let mut refusal = None;
     let mut ended = None;
     for failed in report.failed() {
@@ -41,17 +41,14 @@ pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
             ErrorKind::Encode(_) | ErrorKind::Conflict { .. } => {
                 rejects.push((failed.index, error.clone()));
             }
-            // Another writer may have opened the bucket since the transaction began: this one is not a suspect.
-            ErrorKind::OtherCapacity { .. } => refusal = refusal.or(Some(error)),
-            ErrorKind::DuplicateKey { .. } | ErrorKind::Server { .. } => {
-                refusal = refusal.or(Some(error));
-                suspects.push(failed.index);
-            }
+            ErrorKind::DuplicateKey { .. }
+            | ErrorKind::OtherCapacity { .. }
+            | ErrorKind::Server { .. } => refusal = refusal.or(Some(error)),
             _ => return Err(error.clone()),
         }
     }
     match (refusal, report.stopped_by().or(ended)) {
-        (Some(refusal), _) => Ok(Verdict::Refused(suspects, refusal.clone())),
+        (Some(refusal), _) => Ok(Verdict::Refused(refusal.clone())),
         (None, Some(stopped)) => Err(stopped.clone()),
         (None, None) => Ok(Verdict::Stored(rejects)),
     }

@@ -215,7 +215,7 @@ async fn records_that_are_refused_only_together_end_with_one_stored() {
         report
             .rejects
             .iter()
-            .all(|it| it.reason.contains("together")),
+            .all(|it| it.reason.contains("numbers")),
         "{report:?}"
     );
     records.sort_by_key(|it| it.number);
