@@ -32,11 +32,8 @@ pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
     for failed in report.failed() {
         let error = &failed.error;
         match error.kind() {
-            // It was not sent, as an earlier one had ended the transaction.
-            ErrorKind::Server {
-                code: NO_SUCH_TRANSACTION,
-                ..
-            } => ended = ended.or(Some(error)),
+            // An earlier statement has ended the transaction. Whatever the kind is, nothing of it is stored.
+            _ if error.code() == Some(NO_SUCH_TRANSACTION) => ended = ended.or(Some(error)),
             _ if passes(error) => return Err(error.clone()),
             ErrorKind::Encode(_) | ErrorKind::Conflict { .. } => {
                 rejects.push((failed.index, error.clone()));
