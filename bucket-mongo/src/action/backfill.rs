@@ -55,7 +55,8 @@ impl<T: Record + DeserializeOwned> Buckets<T> {
     /// A document that is no record goes to the collection `NAME_rejects`, with the reason, and the others go on. So does one
     /// that would lose something: a field that the struct does not know, unless [`ignore_fields`](BackfillFrom::ignore_fields)
     /// names it, or a value that its type cannot hold. `_id` is left out if the struct has none.
-    /// So does a record that the model or the server refuses. The report [says](BackfillReport::is_whole) whether there are any.
+    /// So does a record that the model refuses. The report [says](BackfillReport::is_whole) whether there are any. What only the
+    /// server refuses, by an index or a validator that is not the model's, ends the call at its deadline.
     ///
     /// Nobody should write to the documents of the source meanwhile: a document that moves in the order that is read may be
     /// stored twice, or not at all. Others may insert and edit records in the buckets.
