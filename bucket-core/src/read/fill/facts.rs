@@ -30,6 +30,7 @@ const TYPES: &str = "types";
 
 /// Fields of the stages and of the rows.
 pub(super) const KEY: &str = "key";
+pub(super) const IS_MERGED: &str = "merged";
 pub(super) const STATE: &str = "state";
 pub(super) const DUE: &str = "due";
 pub(super) const COUNT: &str = "count";
@@ -75,6 +76,10 @@ pub(super) fn stages(
     if for_each {
         read.insert(KEY, key_fields(spec));
         judged.insert(KEY, 1);
+        if spec.merge().is_some() {
+            read.insert(IS_MERGED, has(MERGED));
+            judged.insert(IS_MERGED, 1);
+        }
     }
     let rows = if for_each {
         doc! { "$project": row() }
@@ -192,6 +197,7 @@ fn row() -> Document {
     doc! {
         ID: identity(),
         KEY: 1,
+        IS_MERGED: 1,
         BUCKETS: { "$literal": 1_i64 },
         COUNT: number(COUNT),
         REMOVED: number(REMOVED),

@@ -9,7 +9,7 @@ use super::{
     classes::{Histogram, OF_BYTES, OF_CAPACITY, OF_RECORDS, class_within},
     facts::{
         self, BUCKETS, BY_BYTES, BY_CAPACITY, BY_RECORDS, BYTES, CAPACITY, COUNT, DUE, EXAMPLE,
-        IS_DAMAGED, IS_EMPTY, IS_FULL, IS_OVER, KEY, LEAST, MOST, REMOVED, STATE,
+        IS_DAMAGED, IS_EMPTY, IS_FULL, IS_MERGED, IS_OVER, KEY, LEAST, MOST, REMOVED, STATE,
     },
     report::{CapacityUse, FillReport},
     schedule::Schedule,
@@ -192,14 +192,15 @@ impl<'a, T: Record> FillReader<'a, T> {
         let full_with = T::SPEC.full_with(form);
         let full_with = full_with.and_then(|most| u64::try_from(most).ok());
         let is_full = full_with.is_some_and(|most| count >= most);
-        let capacity = form.capacity().map(u64::from);
+        // A merged bucket has none, whatever the limits of its key are.
+        let is_merged = row.get_bool(IS_MERGED).unwrap_or(false);
+        let capacity = form.capacity().filter(|_| !is_merged).map(u64::from);
         let part = capacity.map(|capacity| part(count, capacity));
         UseOf {
             state: if is_full { IS_FULL } else { state },
             places: capacity.unwrap_or_default(),
             class: capacity.map_or(0, |capacity| class_within(count, capacity)),
-            // A merged bucket has none, whatever the limits of its key are.
-            range: by_server.range.and(part.zip(part)),
+            range: part.zip(part),
         }
     }
 
