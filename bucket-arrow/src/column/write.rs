@@ -1,0 +1,372 @@
+//! Appends a value to a column, as its `Serialize` shows it.
+
+mod compound;
+
+use std::fmt;
+
+use bucket_mongo::bson::{Bson, Decimal128};
+use serde::{
+    Serialize,
+    ser::{self, Serializer},
+};
+
+use self::compound::{Compound, VariantData};
+use super::{
+    Column, Values,
+    capture::{Capture, Caught},
+    end, extended,
+};
+use crate::magic;
+
+/// Why a value does not fit its column.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    /// The names from the value to the record.
+    path: Vec<String>,
+    message: String,
+}
+
+impl Misfit {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            path: Vec::new(),
+            message: message.into(),
+        }
+    }
+
+    /// The same inside of this field.
+    fn inside(mut self, name: &str) -> Self {
+        self.path.push(name.to_owned());
+        self
+    }
+
+    /// The path of the field, and what is wrong with it.
+    pub(crate) fn into_parts(self) -> (String, String) {
+        let path: Vec<String> = self.path.into_iter().rev().collect();
+        (path.join("."), self.message)
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+impl ser::Error for Misfit {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(format!("cannot be serialised: {message}"))
+    }
+}
+
+impl Column {
+    /// Appends a value.
+    pub(crate) fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Misfit> {
+        let Values::Json(texts) = &mut self.values else {
+            return value.serialize(self);
+        };
+        match extended::json(value)? {
+            Some(text) => {
+                texts.push(text.as_bytes());
+                self.valid();
+                Ok(())
+            }
+            None => self.null(),
+        }
+    }
+
+    /// Appends a date.
+    fn push_date(&mut self, millis: i64) -> Result<(), Misfit> {
+        let Values::Date(values) = &mut self.values else {
+            return Err(self.misfit("a date"));
+        };
+        values.push(millis);
+        self.valid();
+        Ok(())
+    }
+
+    /// Appends a null where it may be.
+    fn null(&mut self) -> Result<(), Misfit> {
+        if self.may_be_null() {
+            self.push_null();
+            return Ok(());
+        }
+        Err(Misfit::new(
+            "is null, or missing, which no sample of its type was: pass a record like this one to `sample`",
+        ))
+    }
+
+    #[cold]
+    fn misfit(&self, found: &str) -> Misfit {
+        let column = self.place.shape.data_type();
+        Misfit::new(format!(
+            "is {found}, and its column has the type {column}: pass a record like this one to `sample`"
+        ))
+    }
+
+    fn push_caught(&mut self, caught: &Caught) -> Result<(), Misfit> {
+        match (&mut self.values, caught) {
+            (Values::Date(values), Caught::Number(millis)) => values.push(*millis),
+            (Values::ObjectId(texts), Caught::Id(id)) => texts.push(id),
+            (Values::Decimal(texts), Caught::Decimal(decimal)) => {
+                let text = decimal.to_string();
+                // Not every pattern of bits has a text of its own.
+                let read = text.parse::<Decimal128>();
+                if read.is_ok_and(|read| read.bytes() == decimal.bytes()) {
+                    texts.push(text.as_bytes());
+                } else {
+                    let message = format!("is a decimal that its text `{text}` would change");
+                    return Err(Misfit::new(message));
+                }
+            }
+            (_, Caught::Number(_)) => return Err(self.misfit("a date")),
+            (_, Caught::Id(_)) => return Err(self.misfit("an object id")),
+            (_, Caught::Decimal(_)) => return Err(self.misfit("a decimal")),
+        }
+        self.valid();
+        Ok(())
+    }
+
+    /// Appends a value of a struct of `bson` that is rare.
+    fn push_magic<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Misfit> {
+        let found = extended::bson(&extended::Magic { name, value })?;
+        let (Values::Binary { subtypes, bytes }, Bson::Binary(binary)) = (&mut self.values, &found)
+        else {
+            return Err(self.misfit(&format!("{:?}", found.element_type())));
+        };
+        subtypes.push(binary.subtype.into());
+        bytes.push(&binary.bytes);
+        self.valid();
+        Ok(())
+    }
+
+    /// Begins the data of a variant.
+    fn variant(&mut self, name: &str) -> Result<Option<&mut Self>, Misfit> {
+        let Values::Enum { tags, variants } = &mut self.values else {
+            return Err(self.misfit("a variant"));
+        };
+        let Some(at) = variants.iter().position(|(known, _)| known == name) else {
+            let message =
+                format!("is the variant `{name}`, which no sample has: pass one to `sample`");
+            return Err(Misfit::new(message));
+        };
+        tags.push(name.as_bytes());
+        self.nulls.append_non_null();
+        self.len += 1;
+        let mut found = None;
+        for (place, (_, data)) in variants.iter_mut().enumerate() {
+            match data {
+                Some(data) if place == at => found = Some(data),
+                Some(data) => data.push_null(),
+                None => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn variant_with_data(&mut self, name: &str) -> Result<&mut Self, Misfit> {
+        let data = self.variant(name)?;
+        data.ok_or_else(|| {
+            let message = format!(
+                "is the variant `{name}` with data, which no sample has: pass one to `sample`"
+            );
+            Misfit::new(message)
+        })
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident: $values:ident, $ty:ty, $found:literal);+ $(;)?) => {$(
+        fn $method(self, value: $ty) -> Result<(), Misfit> {
+            let Values::$values(values) = &mut self.values else {
+                return Err(self.misfit($found));
+            };
+            values.push(value);
+            self.valid();
+            Ok(())
+        }
+    )+};
+}
+
+impl<'c> Serializer for &'c mut Column {
+    type Ok = ();
+    type Error = Misfit;
+    type SerializeSeq = Compound<'c>;
+    type SerializeTuple = Compound<'c>;
+    type SerializeTupleStruct = Compound<'c>;
+    type SerializeTupleVariant = VariantData<'c>;
+    type SerializeMap = Compound<'c>;
+    type SerializeStruct = Compound<'c>;
+    type SerializeStructVariant = VariantData<'c>;
+
+    numbers! {
+        serialize_i8: Int8, i8, "an 8-bit number";
+        serialize_i16: Int16, i16, "a 16-bit number";
+        serialize_i32: Int32, i32, "a 32-bit number";
+        serialize_i64: Int64, i64, "a 64-bit number";
+        serialize_u8: UInt8, u8, "an unsigned 8-bit number";
+        serialize_u16: UInt16, u16, "an unsigned 16-bit number";
+        serialize_u32: UInt32, u32, "an unsigned 32-bit number";
+        serialize_u64: UInt64, u64, "an unsigned 64-bit number";
+        serialize_f32: Float32, f32, "a 32-bit float";
+        serialize_f64: Float64, f64, "a float";
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    fn serialize_bool(self, value: bool) -> Result<(), Misfit> {
+        let Values::Bool(values) = &mut self.values else {
+            return Err(self.misfit("a boolean"));
+        };
+        values.append(value);
+        self.valid();
+        Ok(())
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), Misfit> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, text: &str) -> Result<(), Misfit> {
+        let Values::Text(texts) = &mut self.values else {
+            return Err(self.misfit("a text"));
+        };
+        texts.push(text.as_bytes());
+        self.valid();
+        Ok(())
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), Misfit> {
+        match &mut self.values {
+            Values::Bytes(texts) => texts.push(bytes),
+            // The generic subtype is none where values with another one were seen.
+            Values::Binary {
+                subtypes,
+                bytes: to,
+            } => {
+                subtypes.push(0);
+                to.push(bytes);
+            }
+            _ => return Err(self.misfit("binary data")),
+        }
+        self.valid();
+        Ok(())
+    }
+
+    fn serialize_none(self) -> Result<(), Misfit> {
+        self.null()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Misfit> {
+        self.push(value)
+    }
+
+    fn serialize_unit(self) -> Result<(), Misfit> {
+        self.null()
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Misfit> {
+        self.null()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), Misfit> {
+        match self.variant(variant)? {
+            None => Ok(()),
+            Some(data) => {
+                data.push_null();
+                Ok(())
+            }
+        }
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Misfit> {
+        if magic::newtype(name).is_none() {
+            return self.push(value);
+        }
+        let Bson::Binary(binary) = extended::bson(&extended::Newtype { name, value })? else {
+            return Err(self.misfit("a type of `bson`"));
+        };
+        match (&mut self.values, binary.to_uuid()) {
+            (Values::Uuid(texts), Ok(uuid)) => texts.push(uuid.to_string().as_bytes()),
+            _ => return Err(self.misfit("a uuid")),
+        }
+        self.valid();
+        Ok(())
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Misfit> {
+        let data = self.variant_with_data(variant)?;
+        data.push(value).map_err(|error| error.inside(variant))
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'c>, Misfit> {
+        Compound::items(self)
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Compound<'c>, Misfit> {
+        Compound::items(self)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'c>, Misfit> {
+        Compound::items(self)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<VariantData<'c>, Misfit> {
+        let data = Compound::items(self.variant_with_data(variant)?)?;
+        Ok(VariantData { variant, data })
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Compound<'c>, Misfit> {
+        Compound::entries(self)
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound<'c>, Misfit> {
+        match name {
+            "$date" => Ok(Compound::Captured(self, Capture::Date, None)),
+            "$oid" => Ok(Compound::Captured(self, Capture::ObjectId, None)),
+            "$numberDecimal" => Ok(Compound::Captured(self, Capture::Decimal, None)),
+            _ if magic::structure(name).is_some() => Ok(Compound::Magic(self, name)),
+            _ => Compound::fields(self),
+        }
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<VariantData<'c>, Misfit> {
+        let data = Compound::fields(self.variant_with_data(variant)?)?;
+        Ok(VariantData { variant, data })
+    }
+}

@@ -1,0 +1,120 @@
+//! What the buckets of a key were before they are read.
+
+use bucket_mongo::{
+    Buckets, Record, RecordKey,
+    bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc},
+    mongodb::options::{AggregateOptions, ReadConcern},
+};
+use futures_util::TryStreamExt;
+use sha2::{Digest, Sha256};
+
+use super::name::hash;
+use crate::{Error, Result, civil::Month};
+
+/// The buckets of a key, without their records.
+#[derive(Debug, Default)]
+pub(crate) struct Heads(Vec<Head>);
+
+#[derive(Debug)]
+struct Head {
+    /// The id, the count, and what is known of edits.
+    state: Vec<u8>,
+    /// The times of its records, both included; `None` if the bucket does not show them.
+    span: Option<(i64, i64)>,
+}
+
+impl Heads {
+    /// Reads them. The server reads each bucket of the key, and sends a line for it.
+    ///
+    /// What a majority has: what is read of the buckets later is not older.
+    pub(crate) async fn read<T: Record>(buckets: &Buckets<T>, key: &T::Key) -> Result<Self> {
+        let spec = T::SPEC;
+        let names = spec.keys().iter().map(|field| field.path.to_owned());
+        let filter: Document = names.zip(key.to_values()).collect();
+        let time = format!("${}.{}", spec.items(), spec.time().name);
+        let own = spec.names();
+        let shown = doc! {
+            "state": [
+                "$_id",
+                { "$ifNull": [format!("${}", own.count), Bson::Null] },
+                { "$ifNull": ["$_edits", Bson::Null] },
+            ],
+            "first": { "$min": time.as_str() },
+            "last": { "$max": time.as_str() },
+            "sealed": "$_sealed",
+            "start": format!("${}", own.start),
+            "end": format!("${}", own.end),
+        };
+        let pipeline = vec![doc! { "$match": filter }, doc! { "$project": shown }];
+        let options = AggregateOptions::builder()
+            .read_concern(ReadConcern::majority())
+            .build();
+        let failed = |error| Error::driver("looking at the buckets of a key", error);
+        let collection = buckets.collection::<RawDocumentBuf>();
+        let found = collection.aggregate(pipeline).with_options(options);
+        let mut found = found.await.map_err(failed)?.with_type::<RawDocumentBuf>();
+        let mut heads = Vec::new();
+        while let Some(row) = found.try_next().await.map_err(failed)? {
+            heads.push(Head::of(&row));
+        }
+        // Not the order in which the server has them.
+        heads.sort_by(|one, other| one.state.cmp(&other.state));
+        Ok(Self(heads))
+    }
+
+    /// A hash of the buckets that have records between these times.
+    pub(crate) fn hash(&self, from: Option<i64>, to: Option<i64>) -> String {
+        let mut hasher = Sha256::new();
+        for head in self.0.iter().filter(|head| head.reaches(from, to)) {
+            hasher.update((head.state.len() as u64).to_le_bytes());
+            hasher.update(&head.state);
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        hash(&digest)
+    }
+
+    /// Whether there may be records between these times.
+    pub(crate) fn reach(&self, from: Option<i64>, to: Option<i64>) -> bool {
+        self.0.iter().any(|head| head.reaches(from, to))
+    }
+}
+
+impl Head {
+    fn of(row: &RawDocument) -> Self {
+        let state = row.get("state").ok().flatten();
+        let state = state.map(|state| {
+            let mut bytes = Vec::new();
+            if let Some(array) = state.as_array() {
+                bytes.extend_from_slice(array.as_bytes());
+            }
+            bytes
+        });
+        let date = |name: &str| date(row, name);
+        let sealed = |name: &str| {
+            let sealed = row.get_document("sealed").ok()?;
+            self::date(sealed, name)
+        };
+        let shown = [
+            date("first").zip(date("last")),
+            sealed("first").zip(sealed("last")),
+        ];
+        let shown = shown.into_iter().flatten();
+        let joined = shown.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        Self {
+            state: state.unwrap_or_default(),
+            span: joined.or_else(|| date("start").zip(date("end"))),
+        }
+    }
+
+    fn reaches(&self, from: Option<i64>, to: Option<i64>) -> bool {
+        let Some((first, last)) = self.span else {
+            return true;
+        };
+        from.is_none_or(|from| last >= from) && to.is_none_or(|to| first < to)
+    }
+}
+
+fn date(of: &RawDocument, name: &str) -> Option<i64> {
+    let date: DateTime = of.get_datetime(name).ok()?;
+    Some(date.timestamp_millis())
+}

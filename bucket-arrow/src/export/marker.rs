@@ -1,0 +1,55 @@
+//! What is known about a complete part: it is written after the part, and says what the part was made of.
+
+use serde::{Deserialize, Serialize};
+
+/// What a complete part was made of. Two of them are the same if another export would write the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The key as canonical extended JSON.
+    pub(crate) key: String,
+    /// The time range, as far as it cuts the part: milliseconds.
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+    /// The settings of the files.
+    pub(crate) format: String,
+    /// A hash of the columns.
+    pub(crate) columns: String,
+    /// A hash of the ids, counts and numbers of edits of the buckets.
+    pub(crate) buckets: String,
+}
+
+/// A complete part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marker {
+    /// The version of this form.
+    pub(crate) version: u32,
+    pub(crate) origin: Origin,
+    pub(crate) records: u64,
+    /// The size of the file.
+    pub(crate) bytes: u64,
+}
+
+impl Marker {
+    pub(crate) const VERSION: u32 = 1;
+
+    /// The marker of these bytes; `None` if another version has written it.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let marker: Self = serde_json::from_slice(bytes).ok()?;
+        (marker.version == Self::VERSION).then_some(marker)
+    }
+}
+
+/// An export, at the root of its folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OfExport {
+    pub(crate) version: u32,
+    pub(crate) collection: String,
+    pub(crate) extension: String,
+    pub(crate) partition_by: String,
+}
+
+/// The bytes of either.
+pub(crate) fn bytes(of: &impl Serialize) -> Vec<u8> {
+    // Its fields are texts and numbers, which JSON has.
+    serde_json::to_vec_pretty(of).unwrap_or_default()
+}

@@ -1,0 +1,37 @@
+//! What an export has done.
+
+/// What an export has done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ExportReport {
+    /// The number of keys.
+    pub keys: u64,
+    /// The number of records that were written.
+    pub records: u64,
+    /// The number of parts that were written.
+    pub parts: u64,
+    /// The number of parts that were complete, and that nothing has changed.
+    pub skipped: u64,
+    /// The number of parts that had no records any more and were removed.
+    pub removed: u64,
+    /// The number of bytes that were written.
+    pub bytes: u64,
+}
+
+/// How far an export is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ExportProgress {
+    /// The number of keys that are done.
+    pub keys: u64,
+    /// The number of records that are written.
+    pub records: u64,
+    /// The number of parts that are written.
+    pub parts: u64,
+    /// The number of parts that were left as they are.
+    pub skipped: u64,
+    /// The number of bytes that are written.
+    pub bytes: u64,
+    /// The path of the part that was written last.
+    pub path: String,
+}
