@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sha2::{Digest, Sha256};
 
 use super::name::hash;
-use crate::{Error, Result, civil::Month};
+use crate::{Error, Result};
 
 /// The buckets of a key, without their records.
 #[derive(Debug, Default)]
@@ -38,6 +38,8 @@ impl Heads {
                 "$_id",
                 { "$ifNull": [format!("${}", own.count), Bson::Null] },
                 { "$ifNull": ["$_edits", Bson::Null] },
+                // Its records have expired, and its statistics are kept.
+                { "$ifNull": ["$_sealed.expired", Bson::Null] },
             ],
             "first": { "$min": time.as_str() },
             "last": { "$max": time.as_str() },

@@ -1,4 +1,4 @@
-//! The public API of the four crates is what `docs/api` lists.
+//! The public API of the five crates is what `docs/api` lists.
 //!
 //! `UPDATE_API=1 cargo test -p api` makes the listings anew.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -7,7 +7,13 @@ use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
 
 use public_api::PublicItem;
 
-const CRATES: [&str; 4] = ["bucket-core", "bucket-derive", "bucket-mongo", "bucket-cli"];
+const CRATES: [&str; 5] = [
+    "bucket-core",
+    "bucket-derive",
+    "bucket-mongo",
+    "bucket-cli",
+    "bucket-arrow",
+];
 
 /// All of ours, as in `.ci/run`.
 const FEATURES: [&str; 8] = [
@@ -166,7 +172,7 @@ fn with_re_exported(listed: &str, with_hidden: &str) -> String {
 }
 
 /// The listing of each crate.
-fn listings() -> [String; 4] {
+fn listings() -> [String; 5] {
     let features = |package| FEATURES.map(|name| format!("{package}/{name}"));
     document(&["--workspace"], &features("bucket-mongo"), "");
     let mut listings = CRATES.map(listing);

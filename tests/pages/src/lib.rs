@@ -26,6 +26,7 @@ pages! {
     readme: "README.md";
     contributing: "CONTRIBUTING.md";
     cli_readme: "bucket-cli/README.md";
+    arrow_readme: "bucket-arrow/README.md";
     derive_attribute_value: "bucket-derive/src/docs/attribute_value.md";
     derive_attributed: "bucket-derive/src/docs/attributed.md";
     derive_bucket_key: "bucket-derive/src/docs/bucket_key.md";
@@ -35,6 +36,7 @@ pages! {
     aggregates: "docs/book/src/aggregates.md";
     all_keys: "docs/book/src/all-keys.md";
     archive: "docs/book/src/archive.md";
+    arrow: "docs/book/src/arrow.md";
     attributes: "docs/book/src/attributes.md";
     attributes_in_buckets: "docs/book/src/attributes-in-buckets.md";
     backfill: "docs/book/src/backfill.md";

@@ -12,11 +12,12 @@ use std::{
 
 use self::source::{Files, Imports, imports};
 
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 6] = [
     "bucket-core",
     "bucket-mongo",
     "bucket-derive",
     "bucket-cli",
+    "bucket-arrow",
     "bench",
 ];
 

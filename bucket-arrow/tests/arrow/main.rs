@@ -1,0 +1,19 @@
+//! Records as batches and files: from memory, from a real server, and as pandas and Polars read them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test that cannot go on fails"
+)]
+
+mod cell;
+mod everything;
+mod exports;
+mod killed;
+mod layouts;
+mod paths;
+mod program;
+mod python;
+mod read_back;
+mod server;
+mod streams;
