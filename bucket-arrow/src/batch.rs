@@ -59,7 +59,7 @@ impl<T: Record> BatchBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Record`] if it does not fit the columns. The batch is of no use then, and each further call is
+    /// [`Error::Record`] if it does not fit the columns. The batch cannot be used any more then, and each further call is
     /// [`Error::InvalidArgument`].
     pub fn push(&mut self, record: &T) -> Result<()> {
         self.check()?;

@@ -108,6 +108,9 @@ impl Shape {
             Self::Unknown => Self::Json,
             Self::List(item) => Self::List(Box::new(item.settled())),
             Self::Map(value) => Self::Map(Box::new(value.settled())),
+            // Parquet has no struct without fields.
+            Self::Tuple(items) if items.is_empty() => Self::Json,
+            Self::Struct(fields) if fields.is_empty() => Self::Json,
             Self::Tuple(items) => {
                 let joined = items
                     .iter()
@@ -126,8 +129,6 @@ impl Shape {
                     ),
                 }
             }
-            // Parquet has no struct without fields.
-            Self::Struct(fields) if fields.is_empty() => Self::Json,
             Self::Struct(fields) => {
                 let fields = fields.into_iter();
                 Self::Struct(

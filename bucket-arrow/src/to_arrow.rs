@@ -134,7 +134,7 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
         let (query, layout) = self.checked()?;
         let schema = layout.schema();
         let reading = Reading {
-            keys: query.into_keys(),
+            keys: query.all_keys(),
             range: query.range,
             buckets: query.buckets,
             records: None,
@@ -143,7 +143,7 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
         };
         let next = |mut reading: Reading<'a, T>| async move {
             let batch = reading.next().await?;
-            Ok(batch.map(|batch| (batch, reading)))
+            Ok::<_, Error>(batch.map(|batch| (batch, reading)))
         };
         Ok(BatchStream {
             schema,
@@ -166,7 +166,7 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     }
 
     /// The keys to read.
-    pub(crate) fn into_keys(&self) -> BoxStream<'a, Result<T::Key>> {
+    pub(crate) fn all_keys(&self) -> BoxStream<'a, Result<T::Key>> {
         match &self.keys {
             Some(keys) => stream::iter(keys.clone()).map(Ok).boxed(),
             None => self.buckets.keys().stream().map_err(Error::from).boxed(),

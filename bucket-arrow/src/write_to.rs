@@ -26,7 +26,7 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     /// Writes the records as one file, Parquet if [no other format](WriteTo::format) is set, into any writer. `.await` starts
     /// it.
     ///
-    /// It can be resumed by nothing but another call: [`to_folder`](Self::to_folder) and [`to_store`](Self::to_store) write
+    /// Another call begins anew: [`to_folder`](Self::to_folder) and [`to_store`](Self::to_store) write
     /// parts that are kept.
     ///
     /// ```no_run

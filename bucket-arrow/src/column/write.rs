@@ -148,8 +148,11 @@ impl Column {
 
     /// Begins the data of a variant.
     fn variant(&mut self, name: &str) -> Result<Option<&mut Self>, Misfit> {
-        let Values::Enum { tags, variants } = &mut self.values else {
+        if !matches!(self.values, Values::Enum { .. }) {
             return Err(self.misfit("a variant"));
+        }
+        let Values::Enum { tags, variants } = &mut self.values else {
+            return Err(Misfit::new("is a variant"));
         };
         let Some(at) = variants.iter().position(|(known, _)| known == name) else {
             let message =
@@ -303,10 +306,11 @@ impl<'c> Serializer for &'c mut Column {
         let Bson::Binary(binary) = extended::bson(&extended::Newtype { name, value })? else {
             return Err(self.misfit("a type of `bson`"));
         };
-        match (&mut self.values, binary.to_uuid()) {
-            (Values::Uuid(texts), Ok(uuid)) => texts.push(uuid.to_string().as_bytes()),
-            _ => return Err(self.misfit("a uuid")),
-        }
+        let uuid = binary.to_uuid().map_err(|_| self.misfit("a uuid"))?;
+        let Values::Uuid(texts) = &mut self.values else {
+            return Err(self.misfit("a uuid"));
+        };
+        texts.push(uuid.to_string().as_bytes());
         self.valid();
         Ok(())
     }

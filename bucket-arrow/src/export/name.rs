@@ -13,6 +13,9 @@ const OF_EXPORT: &str = "_export";
 /// The longest name of a folder with a value as it is. File systems take 255 bytes.
 const LONGEST: usize = 180;
 
+/// A folder of this value has no value, as readers of partitions understand it.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
 /// The names of the parts of a model.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -77,13 +80,13 @@ pub(crate) fn of_export() -> String {
     format!("{OF_EXPORT}/export.json")
 }
 
-/// The month of a marker with this path; `None` if it is none.
-pub(crate) fn month_of(path: &str, partition_by: PartitionBy) -> Option<Option<Month>> {
-    let (_, name) = path.rsplit_once('/')?;
-    let name = name.strip_suffix(".json")?;
-    match partition_by {
-        PartitionBy::Key => (name == "all").then_some(None),
-        PartitionBy::KeyAndMonth => Month::parse(name).map(Some),
+/// The month of a marker with this path. An error if it is no marker.
+pub(crate) fn month_of(path: &str, partition_by: PartitionBy) -> Result<Option<Month>, ()> {
+    let name = path.rsplit_once('/').and_then(|(_, name)| name.strip_suffix(".json"));
+    match (partition_by, name) {
+        (PartitionBy::Key, Some("all")) => Ok(None),
+        (PartitionBy::KeyAndMonth, Some(name)) => Month::parse(name).map(Some).ok_or(()),
+        _ => Err(()),
     }
 }
 
@@ -114,12 +117,12 @@ fn escaped(text: &str) -> String {
     name
 }
 
-/// The begin of a long name, and a hash of the text that it is for. `~` is in no other name.
+/// The begin of a long name or of the one that means null, and a hash of the text that it is for. `~` is in no other name.
 fn shortened(name: &str, text: &str) -> String {
-    if name.len() <= LONGEST {
+    if name.len() <= LONGEST && text != NULL {
         return name.to_owned();
     }
-    let mut begin = &name[..LONGEST - 65];
+    let mut begin = &name[..name.len().min(LONGEST - 65)];
     // An escaped byte stays in one piece.
     if let Some(at) = begin.rfind('%')
         && at + 3 > begin.len()

@@ -46,7 +46,7 @@ type Gap = (Option<i64>, Option<i64>);
 impl<'a, T: Record> Run<'a, T> {
     pub(crate) async fn begin(export: Export<'a, T>) -> Result<Self> {
         let (query, layout) = export.query.checked()?;
-        let run = Self {
+        let mut run = Self {
             names: Names::new::<T>(&layout.schema(), export.format),
             columns: name::hash(format!("{:?}", layout.root()).as_bytes()),
             query,
@@ -62,7 +62,7 @@ impl<'a, T: Record> Run<'a, T> {
     }
 
     /// Says whose export the folder has, if nobody has yet.
-    async fn claim(&self) -> Result<()> {
+    async fn claim(&mut self) -> Result<()> {
         let path = name::of_export();
         let own = OfExport {
             version: Marker::VERSION,
@@ -83,7 +83,7 @@ impl<'a, T: Record> Run<'a, T> {
     }
 
     pub(crate) async fn all(mut self) -> Result<ExportReport> {
-        let mut keys = self.query.into_keys();
+        let mut keys = self.query.all_keys();
         while let Some(key) = keys.try_next().await? {
             self.key(&key).await?;
             self.report.keys += 1;
@@ -115,7 +115,7 @@ impl<'a, T: Record> Run<'a, T> {
     async fn look(&mut self, of: &mut OfKey<'_, T>) -> Result<Vec<Option<Month>>> {
         let mut complete = Vec::new();
         for path in self.target.list(&name::markers(&of.folder)).await? {
-            let Some(month) = name::month_of(&path, self.partition_by) else {
+            let Ok(month) = name::month_of(&path, self.partition_by) else {
                 continue;
             };
             let Some(found) = self.target.get(&path).await? else {

@@ -183,12 +183,18 @@ impl Writing {
     }
 }
 
-/// The names in the folder of this file are on the disk.
+/// Writes the names in the folder of this file to the disk.
+#[cfg(unix)]
 async fn synced(path: &FilePath) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Some(folder) = path.parent() {
-        File::open(folder).await?.sync_all().await?;
+    match path.parent() {
+        Some(folder) => File::open(folder).await?.sync_all().await,
+        None => Ok(()),
     }
+}
+
+/// Other systems do not open folders.
+#[cfg(not(unix))]
+async fn synced(_: &FilePath) -> io::Result<()> {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! pandas, `pyarrow` and Polars read what an export writes.
 //!
 //! The test needs `python3` with `venv` and a package index. Where they cannot be had it fails, unless
-//! `BUCKET_WITHOUT_PYTHON=1` says that it is to be left out.
+//! `BUCKET_WITHOUT_PYTHON=1` leaves it out.
 
 use std::{
     env, fs,

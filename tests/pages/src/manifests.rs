@@ -39,7 +39,7 @@ fn every_dependency_is_used() {
         .filter(|path| path.ends_with("Cargo.toml"))
     {
         let folder = manifest.parent().unwrap();
-        let parts = ["src", "tests", "ui"].map(|part| folder.join(part));
+        let parts = ["src", "tests", "examples", "ui"].map(|part| folder.join(part));
         let in_package = |path: &&PathBuf| {
             let is_source = path.extension().is_some_and(|kind| kind == "rs");
             is_source && parts.iter().any(|part| path.starts_with(part))
