@@ -82,7 +82,9 @@ pub(crate) fn of_export() -> String {
 
 /// The month of a marker with this path. An error if it is no marker.
 pub(crate) fn month_of(path: &str, partition_by: PartitionBy) -> Result<Option<Month>, ()> {
-    let name = path.rsplit_once('/').and_then(|(_, name)| name.strip_suffix(".json"));
+    let name = path
+        .rsplit_once('/')
+        .and_then(|(_, name)| name.strip_suffix(".json"));
     match (partition_by, name) {
         (PartitionBy::Key, Some("all")) => Ok(None),
         (PartitionBy::KeyAndMonth, Some(name)) => Month::parse(name).map(Some).ok_or(()),

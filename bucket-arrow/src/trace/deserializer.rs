@@ -145,7 +145,8 @@ impl<'t> Offer<'t> {
         let values: &'static [Vec<u8>] = &VALUES;
         let offers: Vec<usize> = (0..values.len()).collect();
         let chosen = self.choose(&offers)?;
-        let document = RawDeserializer::new(&values[chosen]).map_err(|error| refusal(&error.to_string()))?;
+        let document =
+            RawDeserializer::new(&values[chosen]).map_err(|error| refusal(&error.to_string()))?;
         let read = document.deserialize_map(One(Forward { visitor, newtype }));
         read.map_err(de::Error::custom)
     }

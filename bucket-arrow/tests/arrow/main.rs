@@ -6,6 +6,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod attributes;
 mod cell;
 mod everything;
 mod exports;
