@@ -9,7 +9,6 @@ mod write;
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 
 use self::texts::Texts;
-pub(crate) use self::write::Misfit;
 use crate::shape::{Place, Shape};
 
 /// The values of a place, one after the other.

@@ -71,6 +71,7 @@ mod column;
 mod encode;
 mod error;
 mod export;
+mod extended_json;
 mod format;
 mod key_text;
 mod layout;

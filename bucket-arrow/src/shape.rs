@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
-pub(crate) use self::observe::{Observation, observe};
+pub(crate) use self::observe::observe;
 
 /// A value and whether it may be null.
 #[derive(Debug, Clone, PartialEq, Default)]

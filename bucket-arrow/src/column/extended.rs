@@ -4,6 +4,7 @@ use bucket_mongo::bson::{self, Bson, Document};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use super::write::Misfit;
+use crate::extended_json;
 
 /// The value as BSON.
 pub(super) fn bson<T: Serialize + ?Sized>(value: &T) -> Result<Bson, Misfit> {
@@ -22,7 +23,7 @@ pub(super) fn bson<T: Serialize + ?Sized>(value: &T) -> Result<Bson, Misfit> {
 pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Result<Option<String>, Misfit> {
     Ok(match bson(value)? {
         Bson::Null => None,
-        value => Some(value.into_canonical_extjson().to_string()),
+        value => Some(extended_json::text(&value)),
     })
 }
 

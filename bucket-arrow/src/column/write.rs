@@ -162,15 +162,14 @@ impl Column {
         tags.push(name.as_bytes());
         self.nulls.append_non_null();
         self.len += 1;
-        let mut found = None;
         for (place, (_, data)) in variants.iter_mut().enumerate() {
-            match data {
-                Some(data) if place == at => found = Some(data),
-                Some(data) => data.push_null(),
-                None => {}
+            if let Some(data) = data
+                && place != at
+            {
+                data.push_null();
             }
         }
-        Ok(found)
+        Ok(variants[at].1.as_mut())
     }
 
     fn variant_with_data(&mut self, name: &str) -> Result<&mut Self, Misfit> {

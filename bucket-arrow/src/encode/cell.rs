@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType};
 
-use crate::civil;
+use crate::{civil, extended_json::quoted};
 
 /// How texts and numbers that JSON lacks are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,11 +134,6 @@ fn text(text: &str, style: Style, to: &mut String) {
         Style::Csv => to.push_str(text),
         Style::Json => to.push_str(&quoted(text)),
     }
-}
-
-/// A text of JSON.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::cell::{self, Style};
+use crate::extended_json::quoted;
 
 /// A line for each record. Each has all columns: a reader takes their types from the first lines.
 pub(super) fn write(batch: &RecordBatch, to: &mut Vec<u8>) -> Result<(), ArrowError> {
@@ -11,7 +12,7 @@ pub(super) fn write(batch: &RecordBatch, to: &mut Vec<u8>) -> Result<(), ArrowEr
     let names: Vec<String> = schema
         .fields()
         .iter()
-        .map(|field| cell::quoted(field.name()))
+        .map(|field| quoted(field.name()))
         .collect();
     let mut line = String::new();
     for row in 0..batch.num_rows() {

@@ -1,9 +1,6 @@
 //! An export that is under way.
 
-use bucket_mongo::{
-    Record, TimeRange,
-    bson::{Bson, DateTime},
-};
+use bucket_mongo::{Record, TimeRange, bson::DateTime};
 use futures_util::TryStreamExt;
 
 use super::{
@@ -14,7 +11,7 @@ use super::{
     part::{Part, Step},
     target::Target,
 };
-use crate::{ArrowQuery, Error, Format, Layout, Result, civil::Month, key_text};
+use crate::{ArrowQuery, Error, Format, Layout, Result, civil::Month, extended_json, key_text};
 
 /// The state of an export.
 pub(crate) struct Run<'a, T: Record> {
@@ -94,9 +91,7 @@ impl<'a, T: Record> Run<'a, T> {
 
     async fn key(&mut self, key: &T::Key) -> Result<()> {
         let mut of = OfKey::<T> {
-            text: Bson::Document(key_text::document::<T>(key))
-                .into_canonical_extjson()
-                .to_string(),
+            text: extended_json::text(&key_text::document::<T>(key).into()),
             folder: self.names.of_key::<T>(key),
             heads: Heads::read(self.query.buckets, key).await?,
             key,
