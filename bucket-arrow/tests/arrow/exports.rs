@@ -133,8 +133,11 @@ async fn of_form<T: Sample>(name: &str) {
     // An edit that changes no count.
     let mut found = buckets.range(T::key_of("b"), ..).with_refs().await.unwrap();
     let edited = found.pop().unwrap();
-    buckets.delete(&edited).await.unwrap();
-    all.retain(|record| record.of() != edited.record().of());
+    buckets
+        .delete(T::key_of("b"), &edited.reference)
+        .await
+        .unwrap();
+    all.retain(|record| record.of() != edited.record.of());
     let edited = export(buckets.clone()).await;
     assert!(edited.parts > 0 && edited.skipped > 0, "{edited:?}");
     assert_holds(&files(&folder), &all);

@@ -50,7 +50,7 @@ fn python() -> Result<PathBuf, String> {
 
 #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
 #[serde(rename_all = "camelCase")]
-#[bucket(collection = "seen", items = "items", window = "1d", capacity = 100)]
+#[bucket(collection = "seen", items = "items", window = "day", capacity = 100)]
 struct Seen {
     #[bucket(key)]
     plant: String,

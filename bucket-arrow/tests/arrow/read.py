@@ -69,7 +69,7 @@ check(frame.to_dicts(), "polars.read_parquet")
 # One month of one key.
 some = polars.scan_parquet(f"{root}/parquet/**/*.parquet", hive_partitioning=True)
 some = some.filter((polars.col("key_plant") == "north") & (polars.col("month") == "1970-01")).collect()
-assert len(some) == 3, some
+assert len(some) == 2, some
 
 # Arrow IPC.
 rows = [row for path in files("ipc", "arrow") for row in pyarrow.feather.read_table(path).to_pylist()]
@@ -91,7 +91,7 @@ def of_text(row):
 
 
 # CSV. pandas does not tell a missing text from an empty one, Polars does.
-types = {"value": polars.Float64, "maybe": polars.Int64, "price": polars.String}
+types = {"value": polars.Float64, "maybe": polars.Int64, "price": polars.String, "id": polars.String, "bytes": polars.String}
 rows = [row for path in files("csv", "csv") for row in polars.read_csv(path, schema_overrides=types).to_dicts()]
 check([of_text(row) for row in rows], "polars.read_csv")
 frames = [pandas.read_csv(path, parse_dates=["at"], float_precision="round_trip") for path in files("csv", "csv")]

@@ -1,7 +1,7 @@
 //! One server for all tests, with a database for each, and models of every form.
 
 use bucket_mongo::{
-    Bucketed, Buckets,
+    Bucketed, Buckets, Record,
     bson::DateTime,
     testing::{DevServer, TestDatabase},
 };
@@ -44,7 +44,7 @@ macro_rules! models {
                 (self.sensor.clone(), self.at.timestamp_millis(), self.value.map(f64::to_bits))
             }
 
-            fn key_of(sensor: &str) -> Self::Key {
+            fn key_of(sensor: &str) -> <Self as Record>::Key {
                 sensor.to_owned().into()
             }
         }
