@@ -89,8 +89,8 @@ fn rate(what: &str, stored: &[RawDocumentBuf]) -> Result<Vec<RecordBatch>, Box<d
 }
 
 async fn in_memory(readings: &Buckets<Reading>) -> Result<Vec<RawDocumentBuf>, Box<dyn Error>> {
-    let found = readings.collection::<RawDocumentBuf>().find(doc! {});
-    Ok(found.await?.try_collect().await?)
+    let collection = readings.collection::<RawDocumentBuf>();
+    Ok(collection.find(doc! {}).await?.try_collect().await?)
 }
 
 #[allow(clippy::print_stdout, reason = "a program for a terminal")]

@@ -45,8 +45,8 @@
 //! | booleans, whole numbers, floats | the same type, with the same number of bits |
 //! | the time of the record, BSON dates | `Timestamp(Millisecond, "UTC")` |
 //! | texts, `char` | `Utf8` |
-//! | bytes, binary data of the generic subtype | `Binary` |
-//! | binary data of other subtypes | a struct of `subtype` and `bytes` |
+//! | bytes (`serde_bytes`, `uuid::Uuid`) | `Binary` |
+//! | `Binary` of `bson`, whose subtype is a part of the value | a struct of `subtype` and `bytes` |
 //! | object ids, uuids of `bson` | `Utf8`, as they are shown |
 //! | decimals | `Utf8`, in their canonical form |
 //! | options | the column may be null |

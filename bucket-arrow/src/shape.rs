@@ -77,9 +77,11 @@ impl Place {
 
     /// Without shapes that no column has: unknown ones become JSON, tuples lists or structs.
     pub(crate) fn settled(self) -> Self {
+        let shape = self.shape.settled();
         Self {
-            shape: self.shape.settled(),
-            null: self.null,
+            // A null is one of the values that have no common shape.
+            null: self.null || shape == Shape::Json,
+            shape,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::write::Misfit;
 
 /// The only text or bytes in a value.
 #[derive(Debug)]
-pub(super) enum Caught {
+pub(crate) enum Caught {
     Number(i64),
     Id([u8; 24]),
     Decimal(Decimal128),
@@ -18,7 +18,7 @@ pub(super) enum Caught {
 
 /// What to look for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Capture {
+pub(crate) enum Capture {
     /// The milliseconds of a date.
     Date,
     /// The hexadecimal text of an object id.
@@ -152,7 +152,7 @@ impl Serializer for Capture {
 }
 
 /// A struct with one field.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     capture: Capture,
     caught: Option<Caught>,
 }

@@ -105,10 +105,9 @@ async fn of_form<T: Sample>(name: &str) {
             "key_sensor=b/month=2024-01/data.parquet",
         ]
     );
-    let sizes = data(&written)
-        .iter()
-        .map(|name| written[*name].len() as u64);
-    assert_eq!(first.bytes, sizes.sum::<u64>());
+    let names = data(&written);
+    let sizes: usize = names.iter().map(|name| written[*name].len()).sum();
+    assert_eq!(first.bytes, sizes as u64);
     assert_holds(&written, &all);
 
     // Nothing has changed.

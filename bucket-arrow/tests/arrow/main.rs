@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::panic,
     missing_docs,
+    unreachable_pub,
     reason = "a test that cannot go on fails"
 )]
 

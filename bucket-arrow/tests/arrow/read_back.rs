@@ -45,7 +45,7 @@ fn assert_same(found: &[Cell], wanted: &[Cell]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_records_are_in_their_batches_to_the_bit(records in vec(everything(), 0..24)) {

@@ -24,7 +24,7 @@ pub async fn database(test: &str) -> TestDatabase {
 }
 
 macro_rules! models {
-    ($($name:ident: $collection:literal, $($form:tt)+);+ $(;)?) => {$(
+    ($($name:ident: $collection:literal, [$($form:tt)+];)+) => {$(
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
         #[bucket(collection = $collection, items = "items", $($form)+)]
         pub struct $name {
@@ -59,10 +59,10 @@ pub trait Sample: Bucketed + Clone {
 }
 
 models! {
-    Windowed: "windowed", window = "6h", capacity = 20, seal_after = "1d", merge = "week";
-    Counted: "counted", capacity = 7, seal_after = "1d";
-    Hybrid: "hybrid", capacity = 9, max_duration = "2d", seal_after = "1d";
-    Numbered: "numbered", capacity = 8, numbered, seal_after = "1d";
+    Windowed: "windowed", [window = "6h", capacity = 20, seal_after = "1d", merge = "week"];
+    Counted: "counted", [capacity = 7, seal_after = "1d"];
+    Hybrid: "hybrid", [capacity = 9, max_duration = "2d", seal_after = "1d"];
+    Numbered: "numbered", [capacity = 8, numbered, seal_after = "1d"];
 }
 
 /// Records of a key, in time order: before 1970, and over some months.
