@@ -99,7 +99,6 @@ impl<T: Record> Layout<T> {
     ///     Layout::builder().json("details").build()
     /// }
     /// ```
-    #[must_use]
     pub fn builder() -> LayoutBuilder<T> {
         LayoutBuilder {
             samples: Ok(None),

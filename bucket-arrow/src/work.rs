@@ -7,12 +7,12 @@ use crate::{Error, Result, encode::Encoder};
 
 /// Writes a batch. Gives the encoder back, with the bytes that are complete.
 pub(crate) async fn encode(mut encoder: Encoder, batch: RecordBatch) -> Result<(Encoder, Vec<u8>)> {
-    let encoded = task::spawn_blocking(move || {
+    let work = task::spawn_blocking(move || {
         encoder.write(&batch)?;
         let bytes = encoder.take();
         Ok((encoder, bytes))
     });
-    encoded.await.map_err(ended)?
+    work.await.map_err(ended)?
 }
 
 /// The last bytes.

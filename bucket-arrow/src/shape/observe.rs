@@ -40,10 +40,6 @@ struct Observer {
 
 const INNER: Observer = Observer { flat: false };
 
-fn is(shape: Shape) -> Result<Place, Observation> {
-    Ok(Place::of(shape))
-}
-
 impl Serializer for Observer {
     type Ok = Place;
     type Error = Observation;
@@ -60,59 +56,59 @@ impl Serializer for Observer {
     }
 
     fn serialize_bool(self, _: bool) -> Result<Place, Observation> {
-        is(Shape::Bool)
+        Ok(Place::of(Shape::Bool))
     }
 
     fn serialize_i8(self, _: i8) -> Result<Place, Observation> {
-        is(Shape::Int8)
+        Ok(Place::of(Shape::Int8))
     }
 
     fn serialize_i16(self, _: i16) -> Result<Place, Observation> {
-        is(Shape::Int16)
+        Ok(Place::of(Shape::Int16))
     }
 
     fn serialize_i32(self, _: i32) -> Result<Place, Observation> {
-        is(Shape::Int32)
+        Ok(Place::of(Shape::Int32))
     }
 
     fn serialize_i64(self, _: i64) -> Result<Place, Observation> {
-        is(Shape::Int64)
+        Ok(Place::of(Shape::Int64))
     }
 
     fn serialize_u8(self, _: u8) -> Result<Place, Observation> {
-        is(Shape::UInt8)
+        Ok(Place::of(Shape::UInt8))
     }
 
     fn serialize_u16(self, _: u16) -> Result<Place, Observation> {
-        is(Shape::UInt16)
+        Ok(Place::of(Shape::UInt16))
     }
 
     fn serialize_u32(self, _: u32) -> Result<Place, Observation> {
-        is(Shape::UInt32)
+        Ok(Place::of(Shape::UInt32))
     }
 
     fn serialize_u64(self, _: u64) -> Result<Place, Observation> {
-        is(Shape::UInt64)
+        Ok(Place::of(Shape::UInt64))
     }
 
     fn serialize_f32(self, _: f32) -> Result<Place, Observation> {
-        is(Shape::Float32)
+        Ok(Place::of(Shape::Float32))
     }
 
     fn serialize_f64(self, _: f64) -> Result<Place, Observation> {
-        is(Shape::Float64)
+        Ok(Place::of(Shape::Float64))
     }
 
     fn serialize_char(self, _: char) -> Result<Place, Observation> {
-        is(Shape::Text)
+        Ok(Place::of(Shape::Text))
     }
 
     fn serialize_str(self, _: &str) -> Result<Place, Observation> {
-        is(Shape::Text)
+        Ok(Place::of(Shape::Text))
     }
 
     fn serialize_bytes(self, _: &[u8]) -> Result<Place, Observation> {
-        is(Shape::Bytes)
+        Ok(Place::of(Shape::Bytes))
     }
 
     fn serialize_none(self) -> Result<Place, Observation> {
@@ -141,7 +137,7 @@ impl Serializer for Observer {
         _: u32,
         variant: &'static str,
     ) -> Result<Place, Observation> {
-        is(Shape::Enum(vec![(variant.to_owned(), None)]))
+        Ok(Place::of(Shape::Enum(vec![(variant.to_owned(), None)])))
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
@@ -150,7 +146,7 @@ impl Serializer for Observer {
         value: &T,
     ) -> Result<Place, Observation> {
         match magic::newtype(name) {
-            Some(shape) => is(shape),
+            Some(shape) => Ok(Place::of(shape)),
             None => value.serialize(self),
         }
     }
@@ -163,7 +159,10 @@ impl Serializer for Observer {
         value: &T,
     ) -> Result<Place, Observation> {
         let data = value.serialize(INNER)?;
-        is(Shape::Enum(vec![(variant.to_owned(), Some(data))]))
+        Ok(Place::of(Shape::Enum(vec![(
+            variant.to_owned(),
+            Some(data),
+        )])))
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Items, Observation> {
@@ -231,7 +230,7 @@ impl ser::SerializeSeq for Items {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        is(Shape::List(Box::new(self.0)))
+        Ok(Place::of(Shape::List(Box::new(self.0))))
     }
 }
 
@@ -254,7 +253,7 @@ impl ser::SerializeTuple for Parts {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        is(Shape::Tuple(self.0))
+        Ok(Place::of(Shape::Tuple(self.0)))
     }
 }
 
@@ -267,7 +266,7 @@ impl ser::SerializeTupleStruct for Parts {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        is(Shape::Tuple(self.0))
+        Ok(Place::of(Shape::Tuple(self.0)))
     }
 }
 
@@ -284,7 +283,10 @@ impl ser::SerializeTupleVariant for Variant<Parts> {
 
     fn end(self) -> Result<Place, Observation> {
         let data = Place::of(Shape::Tuple(self.1.0));
-        is(Shape::Enum(vec![(self.0.to_owned(), Some(data))]))
+        Ok(Place::of(Shape::Enum(vec![(
+            self.0.to_owned(),
+            Some(data),
+        )])))
     }
 }
 
@@ -302,7 +304,10 @@ impl ser::SerializeStructVariant for Variant<Fields> {
 
     fn end(self) -> Result<Place, Observation> {
         let data = Place::of(Shape::Struct(self.1.fields));
-        is(Shape::Enum(vec![(self.0.to_owned(), Some(data))]))
+        Ok(Place::of(Shape::Enum(vec![(
+            self.0.to_owned(),
+            Some(data),
+        )])))
     }
 }
 
@@ -335,7 +340,7 @@ impl ser::SerializeStruct for Fields {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        is(self.magic.unwrap_or(Shape::Struct(self.fields)))
+        Ok(Place::of(self.magic.unwrap_or(Shape::Struct(self.fields))))
     }
 }
 
@@ -365,9 +370,9 @@ impl ser::SerializeMap for Entries {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        is(match self.fields {
+        Ok(Place::of(match self.fields {
             Some(fields) => Shape::Struct(fields),
             None => Shape::Map(Box::new(self.value)),
-        })
+        }))
     }
 }

@@ -14,7 +14,9 @@ use bucket_arrow::{
 };
 use bucket_mongo::{Bucketed, Buckets, bson::DateTime};
 use futures_util::TryStreamExt;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::{
+    arrow::arrow_reader::ParquetRecordBatchReaderBuilder, file::metadata::RowGroupMetaData,
+};
 
 use super::{
     program::folder,
@@ -311,7 +313,7 @@ async fn a_part_may_have_all_records_of_a_key_in_row_groups() {
         .metadata()
         .row_groups()
         .iter()
-        .map(|group| group.num_rows());
+        .map(RowGroupMetaData::num_rows);
     assert_eq!(groups.collect::<Vec<_>>(), [30, 30, 30, 5]);
 
     let export = buckets.to_arrow().batch_rows(20).to_folder(&folder);

@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stderr,
     missing_docs,
     unreachable_pub,
     reason = "a test that cannot go on fails"

@@ -158,7 +158,7 @@ impl<'c> Compound<'c> {
                 *caught = Some(value.serialize(*capture)?);
                 Ok(())
             }
-            Self::Magic(column, of) => column.push_magic(*of, value),
+            Self::Magic(column, of) => column.push_magic(of, value),
             Self::List(column) | Self::Map(column, _) => Err(column.misfit("a struct")),
         }
     }
