@@ -16,7 +16,6 @@ mod update;
 
 pub(super) use self::again::passes;
 pub(super) use self::editing::{Editing, Sent};
-#[cfg(feature = "seal")]
 pub(super) use self::transaction::Transaction;
 pub(crate) use self::{correction::Correction, editing::deadline};
 pub use self::{
