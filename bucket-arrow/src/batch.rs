@@ -45,16 +45,20 @@ impl<T> fmt::Debug for BatchBuilder<T> {
     }
 }
 
-impl<T: Record> BatchBuilder<T> {
-    pub(crate) fn new(layout: &Layout<T>) -> Self {
-        Self {
-            column: Column::new(layout.root()),
-            layout: layout.clone(),
+impl<T: Record> Layout<T> {
+    /// A batch of these columns, without records.
+    #[must_use]
+    pub fn batch(&self) -> BatchBuilder<T> {
+        BatchBuilder {
+            column: Column::new(self.root()),
+            layout: self.clone(),
             broken: false,
             record: PhantomData,
         }
     }
+}
 
+impl<T: Record> BatchBuilder<T> {
     /// Appends a record.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 mod capture;
 mod extended;
 mod finish;
+mod misfit;
+mod offsets;
 mod texts;
 mod write;
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 
-use self::texts::Texts;
+use self::{offsets::end, texts::Texts};
 use crate::shape::{Place, Shape};
 
 /// The values of a place, one after the other.
@@ -196,9 +198,4 @@ impl Values {
             }
         }
     }
-}
-
-/// An offset. `BatchBuilder` ends a batch long before it has 2^31 items or bytes.
-fn end(len: usize) -> i32 {
-    i32::try_from(len).unwrap_or(i32::MAX)
 }

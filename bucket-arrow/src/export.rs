@@ -1,154 +1,19 @@
 //! `to_folder` and `to_store`: records as files, a part for each key and month.
 
 mod fingerprint;
+mod hash;
 mod marker;
 mod name;
 mod part;
+mod partition;
 mod report;
+mod request;
 mod run;
+mod settings;
 mod target;
 
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
-
-use bucket_mongo::Record;
-use object_store::{ObjectStore, path::Path};
-
-pub use self::report::{ExportProgress, ExportReport};
-use self::{run::Run, target::Target};
-use crate::{ArrowQuery, Format, Result};
-
-/// What a part has.
-///
-/// ```
-/// assert_eq!(bucket_arrow::PartitionBy::default(), bucket_arrow::PartitionBy::KeyAndMonth);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum PartitionBy {
-    /// The records of a key in a month of UTC.
-    #[default]
-    KeyAndMonth,
-    /// All records of a key.
-    Key,
-}
-
-impl<'a, T: Record> ArrowQuery<'a, T> {
-    /// Writes the records into files of a folder, which is made if it is missing. `.await` starts it and gives a report.
-    ///
-    /// A part is written under a temporary name, and gets its own once it is complete and on the disk. Another call with the
-    /// same settings goes on where one was stopped, and after new records it writes only the parts that they are in: see
-    /// [`Export`].
-    ///
-    /// ```no_run
-    /// # use bucket_arrow::{Result, ToArrow};
-    /// # use bucket_mongo::{Bucketed, Buckets};
-    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
-    ///     let report = buckets.to_arrow().to_folder("export/readings").await?;
-    ///     Ok(report.records)
-    /// }
-    /// ```
-    pub fn to_folder(self, folder: impl Into<PathBuf>) -> Export<'a, T> {
-        Export::new(self, Target::Folder(folder.into()))
-    }
-
-    /// Writes the records into objects of a store below this path. `.await` starts it and gives a report.
-    ///
-    /// An object appears once it is complete. See [`Export`] for what another call does.
-    ///
-    /// ```no_run
-    /// # use bucket_arrow::{Result, ToArrow};
-    /// # use bucket_mongo::{Bucketed, Buckets};
-    /// use std::sync::Arc;
-    /// use bucket_arrow::object_store::memory::InMemory;
-    ///
-    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
-    ///     let store = Arc::new(InMemory::new());
-    ///     let report = buckets.to_arrow().to_store(store, "exports/readings").await?;
-    ///     Ok(report.bytes)
-    /// }
-    /// ```
-    pub fn to_store(self, store: Arc<dyn ObjectStore>, path: impl Into<Path>) -> Export<'a, T> {
-        Export::new(self, Target::Store(store, path.into()))
-    }
-}
-
-/// Is called with the progress of an export.
-type OnProgress<'a> = Box<dyn FnMut(&ExportProgress) + Send + 'a>;
-
-/// An export that is not started yet; see [`ArrowQuery::to_folder`] and [`ArrowQuery::to_store`].
-///
-/// The folders are `key_sensor_id=7/month=2024-01`, which pandas, Polars and `DataFusion` read as partitions. The files have
-/// all columns, also those of the key. Another call into the same folder or store leaves a part as it is if it is complete,
-/// if columns, settings and time range are the same, and if the buckets that reach into its month have the ids, counts and
-/// numbers of edits that they had then. All other parts are written anew, and those that have no records any more are removed.
-///
-/// A part is read while others write. What they store after the look at the buckets of its key is in the file or not; the next
-/// call writes that part anew. One call at a time may write into a folder.
-#[must_use = "nothing is written until this is awaited"]
-pub struct Export<'a, T: Record> {
-    query: ArrowQuery<'a, T>,
-    target: Target,
-    format: Format,
-    partition_by: PartitionBy,
-    on_progress: Option<OnProgress<'a>>,
-}
-
-impl<T: Record> fmt::Debug for Export<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Export")
-            .field("query", &self.query)
-            .field("target", &self.target)
-            .field("format", &self.format)
-            .field("partition_by", &self.partition_by)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<'a, T: Record> Export<'a, T> {
-    fn new(query: ArrowQuery<'a, T>, target: Target) -> Self {
-        Self {
-            query,
-            target,
-            format: Format::default(),
-            partition_by: PartitionBy::default(),
-            on_progress: None,
-        }
-    }
-
-    /// The format of the files: [`Parquet`](crate::Parquet) if not set.
-    pub fn format(mut self, format: impl Into<Format>) -> Self {
-        self.format = format.into();
-        self
-    }
-
-    /// What a part has.
-    pub fn partition_by(mut self, partition_by: PartitionBy) -> Self {
-        self.partition_by = partition_by;
-        self
-    }
-
-    /// Calls this after each batch and each part.
-    ///
-    /// ```no_run
-    /// # use bucket_arrow::{Result, ToArrow};
-    /// # use bucket_mongo::{Bucketed, Buckets};
-    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
-    ///     let export = buckets.to_arrow().to_folder("export");
-    ///     export.progress(|now| eprintln!("{} records, {} parts, at {}", now.records, now.parts, now.path)).await?;
-    ///     Ok(())
-    /// }
-    /// ```
-    pub fn progress(mut self, call: impl FnMut(&ExportProgress) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(call));
-        self
-    }
-}
-
-impl<'a, T: Record> IntoFuture for Export<'a, T> {
-    type Output = Result<ExportReport>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Run::begin(self).await?.all().await })
-    }
-}
+pub use self::{
+    partition::PartitionBy,
+    report::{ExportProgress, ExportReport},
+    request::Export,
+};

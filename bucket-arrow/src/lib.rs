@@ -73,6 +73,7 @@ mod error;
 mod export;
 mod extended_json;
 mod format;
+mod hexadecimal;
 mod key_text;
 mod layout;
 mod magic;

@@ -6,49 +6,10 @@
 //! variant was made once. `Serialize` then shows what a sample looks like (`shape/observe.rs`): only it decides about columns.
 
 mod deserializer;
+mod offers;
+mod refusal;
+mod samples;
 mod tree;
+mod untraceable;
 
-use serde::de::DeserializeOwned;
-
-pub(crate) use self::deserializer::ANY_KEY;
-use self::{deserializer::Offer, tree::Tree};
-
-/// The number of tries after which a type is given up.
-const MOST: usize = 20_000;
-
-/// Why a type has no samples.
-#[derive(Debug)]
-pub(crate) struct Untraceable {
-    /// The path of the value that nothing fits; empty for the whole.
-    pub(crate) path: String,
-    /// What its `Deserialize` says.
-    pub(crate) message: String,
-}
-
-/// Passes samples of a type to `take`.
-pub(crate) fn samples<T: DeserializeOwned>(
-    mut take: impl FnMut(T) -> Result<(), Untraceable>,
-) -> Result<(), Untraceable> {
-    let tree = Tree::new();
-    let mut made = false;
-    for _ in 0..MOST {
-        tree.begin();
-        match T::deserialize(Offer::root(&tree)) {
-            Ok(sample) => {
-                made = true;
-                take(sample)?;
-                if tree.accepted() {
-                    return Ok(());
-                }
-            }
-            Err(error) => tree.refused(error)?,
-        }
-    }
-    if made {
-        return Ok(());
-    }
-    Err(Untraceable {
-        path: String::new(),
-        message: format!("none of {MOST} samples is one"),
-    })
-}
+pub(crate) use self::{offers::ANY_KEY, samples::samples, untraceable::Untraceable};

@@ -6,7 +6,7 @@ use serde::{
     ser::{Impossible, SerializeStruct, Serializer},
 };
 
-use super::write::Misfit;
+use super::misfit::Misfit;
 
 /// The only text or bytes in a value.
 #[derive(Debug)]

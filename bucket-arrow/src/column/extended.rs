@@ -3,7 +3,7 @@
 use bucket_mongo::bson::{self, Bson, Document};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::write::Misfit;
+use super::misfit::Misfit;
 use crate::extended_json;
 
 /// The value as BSON.

@@ -10,10 +10,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, Field};
 
-use super::{
-    Column, Values,
-    texts::{Texts, offsets},
-};
+use super::{Column, Values, offsets::offsets, texts::Texts};
 use crate::shape::{Shape, binary_fields, entries_fields, enum_fields};
 
 impl Column {

@@ -1,8 +1,8 @@
 //! Texts or bytes, one after the other in one buffer.
 
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, OffsetBuffer};
 
-use super::end;
+use super::offsets::{end, offsets};
 
 /// The texts and where each ends.
 #[derive(Debug)]
@@ -35,9 +35,4 @@ impl Texts {
         let Self { ends, bytes } = std::mem::take(self);
         (offsets(ends), Buffer::from_vec(bytes))
     }
-}
-
-/// These offsets, which rise.
-pub(super) fn offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
-    OffsetBuffer::new(ScalarBuffer::from(ends))
 }

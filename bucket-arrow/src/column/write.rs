@@ -2,64 +2,17 @@
 
 mod compound;
 
-use std::fmt;
-
 use bucket_mongo::bson::{Bson, Decimal128};
-use serde::{
-    Serialize,
-    ser::{self, Serializer},
-};
+use serde::{Serialize, ser::Serializer};
 
 use self::compound::{Compound, VariantData};
 use super::{
     Column, Values,
     capture::{Capture, Caught},
-    end, extended,
+    extended,
+    misfit::Misfit,
 };
 use crate::magic;
-
-/// Why a value does not fit its column.
-#[derive(Debug)]
-pub(crate) struct Misfit {
-    /// The names from the value to the record.
-    path: Vec<String>,
-    message: String,
-}
-
-impl Misfit {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            path: Vec::new(),
-            message: message.into(),
-        }
-    }
-
-    /// The same inside of this field.
-    fn inside(mut self, name: &str) -> Self {
-        self.path.push(name.to_owned());
-        self
-    }
-
-    /// The path of the field, and what is wrong with it.
-    pub(crate) fn into_parts(self) -> (String, String) {
-        let path: Vec<String> = self.path.into_iter().rev().collect();
-        (path.join("."), self.message)
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Misfit {}
-
-impl ser::Error for Misfit {
-    fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::new(format!("cannot be serialised: {message}"))
-    }
-}
 
 impl Column {
     /// Appends a value.

@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType};
 
-use crate::{civil, extended_json::quoted};
+use crate::{civil, extended_json::quoted, hexadecimal};
 
 /// How texts and numbers that JSON lacks are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,11 @@ pub(super) fn write(
             text(&civil::iso(millis), style, to);
         }
         DataType::Utf8 => text(array.as_string::<i32>().value(row), style, to),
-        DataType::Binary => text(&hexadecimal(array.as_binary::<i32>().value(row)), style, to),
+        DataType::Binary => text(
+            &hexadecimal::text(array.as_binary::<i32>().value(row)),
+            style,
+            to,
+        ),
         DataType::List(_) => {
             let items = array.as_list::<i32>().value(row);
             to.push('[');
@@ -134,12 +138,4 @@ fn text(text: &str, style: Style, to: &mut String) {
         Style::Csv => to.push_str(text),
         Style::Json => to.push_str(&quoted(text)),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

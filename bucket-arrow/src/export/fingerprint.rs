@@ -6,9 +6,8 @@ use bucket_mongo::{
     mongodb::options::{AggregateOptions, ReadConcern},
 };
 use futures_util::TryStreamExt;
-use sha2::{Digest, Sha256};
 
-use super::name::hash;
+use super::hash;
 use crate::{Error, Result};
 
 /// The buckets of a key, without their records.
@@ -66,13 +65,12 @@ impl Heads {
 
     /// A hash of the buckets that have records between these times.
     pub(crate) fn hash(&self, from: Option<i64>, to: Option<i64>) -> String {
-        let mut hasher = Sha256::new();
-        for head in self.0.iter().filter(|head| head.reaches(from, to)) {
-            hasher.update((head.state.len() as u64).to_le_bytes());
-            hasher.update(&head.state);
-        }
-        let digest: [u8; 32] = hasher.finalize().into();
-        hash(&digest)
+        let reaching = self.0.iter().filter(|head| head.reaches(from, to));
+        // With its length before it, a state ends where it ends.
+        hash::of(reaching.flat_map(|head| {
+            let length = (head.state.len() as u64).to_le_bytes();
+            [length.to_vec(), head.state.clone()]
+        }))
     }
 
     /// Whether there may be records between these times.

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use bucket_mongo::{Record, RecordKey, bson::Bson};
-use sha2::{Digest, Sha256};
 
-use crate::{Format, PartitionBy, civil::Month};
+use super::{hash, partition::PartitionBy};
+use crate::{Format, civil::Month, hexadecimal};
 
 /// The folder of what an export knows about its parts. pandas and Spark leave names with `_` out.
 const OF_EXPORT: &str = "_export";
@@ -97,7 +97,7 @@ fn of_value(value: &Bson) -> String {
         Bson::String(text) => shortened(&escaped(text), text),
         Bson::Binary(binary) => match binary.to_uuid() {
             Ok(uuid) => uuid.to_string(),
-            Err(_) => hexadecimal(&binary.bytes),
+            Err(_) => hexadecimal::text(&binary.bytes),
         },
         Bson::ObjectId(id) => id.to_hex(),
         other => escaped(&other.to_string()),
@@ -131,20 +131,7 @@ fn shortened(name: &str, text: &str) -> String {
     {
         begin = &begin[..at];
     }
-    format!("{begin}~{}", hash(text.as_bytes()))
-}
-
-/// The SHA-256 as text.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("{begin}~{}", hash::of([text.as_bytes()]))
 }
 
 #[cfg(test)]

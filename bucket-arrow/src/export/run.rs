@@ -4,11 +4,14 @@ use bucket_mongo::{Record, TimeRange, bson::DateTime};
 use futures_util::TryStreamExt;
 
 use super::{
-    Export, ExportProgress, ExportReport, OnProgress, PartitionBy,
     fingerprint::Heads,
+    hash,
     marker::{self, Marker, OfExport, Origin},
     name::{self, Names},
     part::{Part, Step},
+    partition::PartitionBy,
+    report::{ExportProgress, ExportReport},
+    settings::{OnProgress, Settings},
     target::Target,
 };
 use crate::{ArrowQuery, Error, Format, Layout, Result, civil::Month, extended_json, key_text};
@@ -41,17 +44,17 @@ struct OfKey<'k, T: Record> {
 type Gap = (Option<i64>, Option<i64>);
 
 impl<'a, T: Record> Run<'a, T> {
-    pub(crate) async fn begin(export: Export<'a, T>) -> Result<Self> {
-        let (query, layout) = export.query.checked()?;
+    pub(crate) async fn begin(settings: Settings<'a, T>) -> Result<Self> {
+        let (query, layout) = settings.query.checked()?;
         let mut run = Self {
-            names: Names::new::<T>(&layout.schema(), export.format),
-            columns: name::hash(format!("{:?}", layout.root()).as_bytes()),
+            names: Names::new::<T>(&layout.schema(), settings.format),
+            columns: hash::of([format!("{:?}", layout.root())]),
             query,
             layout,
-            target: export.target,
-            format: export.format,
-            partition_by: export.partition_by,
-            on_progress: export.on_progress,
+            target: settings.target,
+            format: settings.format,
+            partition_by: settings.partition_by,
+            on_progress: settings.on_progress,
             report: ExportReport::default(),
         };
         run.claim().await?;

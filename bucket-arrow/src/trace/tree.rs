@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::{Untraceable, deserializer::Refusal};
+use super::{refusal::Refusal, untraceable::Untraceable};
 
 /// The name of a type, and its fields or variants.
 pub(super) type Type = (&'static str, &'static [&'static str]);

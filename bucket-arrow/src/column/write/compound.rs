@@ -2,8 +2,15 @@
 
 use serde::{Serialize, ser};
 
-use super::{Capture, Caught, Column, Misfit, Values, end};
-use crate::magic;
+use crate::{
+    column::{
+        Column, Values,
+        capture::{Capture, Caught},
+        misfit::Misfit,
+        offsets::end,
+    },
+    magic,
+};
 
 /// A value whose parts are being appended.
 pub(crate) enum Compound<'c> {
