@@ -8,11 +8,11 @@ use bucket_mongo::Record;
 
 use crate::{Error, Layout, Result, column::Column, key_text};
 
-/// The bytes after which a batch is full: each of its columns counts them in 31 bits, and a record has at most 16 MB.
+/// The bytes after which a batch is full: each of its columns counts them in 31 bits.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The number of records between two looks at the bytes.
-const LOOK_AFTER: usize = 64;
+/// The number of records between two looks at the bytes: a record has at most 16 MB, which may be four times as many as JSON.
+const LOOK_AFTER: usize = 16;
 
 /// Fills one batch after the other; see [`Layout::batch`].
 ///
@@ -95,6 +95,24 @@ impl<T: Record> BatchBuilder<T> {
     }
 
     /// Whether it has this many records, or as many bytes as a batch can have.
+    ///
+    /// ```
+    /// use bucket_arrow::{Layout, Result, arrow_array::RecordBatch};
+    /// use bucket_mongo::Bucketed;
+    ///
+    /// fn batches<T: Bucketed>(records: &[T]) -> Result<Vec<RecordBatch>> {
+    ///     let mut batch = Layout::<T>::new()?.batch();
+    ///     let mut full = Vec::new();
+    ///     for record in records {
+    ///         batch.push(record)?;
+    ///         if batch.is_full(10_000) {
+    ///             full.push(batch.finish()?);
+    ///         }
+    ///     }
+    ///     full.push(batch.finish()?);
+    ///     Ok(full)
+    /// }
+    /// ```
     #[must_use]
     pub fn is_full(&self, rows: usize) -> bool {
         let len = self.len();
@@ -105,10 +123,12 @@ impl<T: Record> BatchBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] after a record that did not fit.
+    /// [`Error::InvalidArgument`] after a record that did not fit; [`Error::Arrow`] if a column has 2 GB or more, which
+    /// [`is_full`](Self::is_full) says before it does.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         self.check()?;
-        let array = self.column.finish()?;
+        // Some columns are empty then.
+        let array = self.column.finish().inspect_err(|_| self.broken = true)?;
         let Some(array) = array.as_any().downcast_ref::<StructArray>() else {
             let message = "a record is no struct".to_owned();
             return Err(ArrowError::SchemaError(message).into());

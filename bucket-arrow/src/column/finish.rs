@@ -21,6 +21,7 @@ impl Column {
         let shape = &self.place.shape;
         macro_rules! numbers {
             ($array:ty, $values:ident) => {
+                // It panics if there are not as many nulls as values, and each push adds one to both.
                 Arc::new(<$array>::new(std::mem::take($values).into(), nulls))
             };
         }
@@ -57,7 +58,7 @@ impl Column {
                 let field = Arc::new(items.place.field("item"));
                 let ends = std::mem::replace(ends, vec![0]);
                 let items = items.finish()?;
-                Arc::new(ListArray::try_new(field, offsets(ends), items, nulls)?)
+                Arc::new(ListArray::try_new(field, offsets(ends)?, items, nulls)?)
             }
             Values::Map { ends, keys, values } => {
                 let fields = entries_fields(&values.place);
@@ -68,7 +69,7 @@ impl Column {
                 let field = Arc::new(field);
                 Arc::new(MapArray::try_new(
                     field,
-                    offsets(ends),
+                    offsets(ends)?,
                     entries,
                     nulls,
                     false,
@@ -124,11 +125,11 @@ impl Column {
 
 /// Only texts were pushed.
 fn strings(texts: &mut Texts, nulls: Option<NullBuffer>) -> Result<StringArray, ArrowError> {
-    let (offsets, bytes) = texts.take();
+    let (offsets, bytes) = texts.take()?;
     StringArray::try_new(offsets, bytes, nulls)
 }
 
 fn binary(texts: &mut Texts, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
-    let (offsets, bytes) = texts.take();
+    let (offsets, bytes) = texts.take()?;
     BinaryArray::try_new(offsets, bytes, nulls)
 }

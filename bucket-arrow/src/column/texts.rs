@@ -1,6 +1,7 @@
 //! Texts or bytes, one after the other in one buffer.
 
 use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_schema::ArrowError;
 
 use super::offsets::{end, offsets};
 
@@ -31,8 +32,8 @@ impl Texts {
     }
 
     /// The offsets and the bytes; empty afterwards.
-    pub(super) fn take(&mut self) -> (OffsetBuffer<i32>, Buffer) {
+    pub(super) fn take(&mut self) -> Result<(OffsetBuffer<i32>, Buffer), ArrowError> {
         let Self { ends, bytes } = std::mem::take(self);
-        (offsets(ends), Buffer::from_vec(bytes))
+        Ok((offsets(ends)?, Buffer::from_vec(bytes)))
     }
 }
