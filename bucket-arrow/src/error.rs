@@ -175,4 +175,11 @@ impl From<ArrowError> for Error {
 }
 
 /// The result of this crate.
+///
+/// ```
+/// fn columns<T: bucket_mongo::Bucketed>() -> bucket_arrow::Result<usize> {
+///     let layout = bucket_arrow::Layout::<T>::new()?;
+///     Ok(layout.schema().fields().len())
+/// }
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -47,6 +47,17 @@ impl From<Parquet> for Format {
 }
 
 /// The settings of Parquet files.
+///
+/// ```no_run
+/// use bucket_arrow::{Compression, Parquet, Result, ToArrow};
+/// use bucket_mongo::{Bucketed, Buckets};
+///
+/// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+///     let parquet = Parquet::new().compression(Compression::None).row_group_rows(20_000);
+///     let report = buckets.to_arrow().to_folder("export").format(parquet).await?;
+///     Ok(report.bytes)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Parquet {
@@ -83,6 +94,14 @@ impl Default for Parquet {
 }
 
 /// How the pages of Parquet files are compressed.
+///
+/// ```
+/// use bucket_arrow::{Compression, Parquet};
+///
+/// let parquet = Parquet::new().compression(Compression::None);
+/// # #[cfg(feature = "snappy")]
+/// assert_eq!(parquet.compression(Compression::Snappy), Parquet::new());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {

@@ -125,7 +125,16 @@ impl<T: Record> Layout<T> {
     }
 }
 
-/// The settings of a [`Layout`].
+/// The settings of a [`Layout`]; see [`Layout::builder`].
+///
+/// ```
+/// use bucket_arrow::{Layout, Result};
+/// use bucket_mongo::Bucketed;
+///
+/// fn of_events<T: Bucketed>(login: &T, purchase: &T) -> Result<Layout<T>> {
+///     Layout::builder().sample(login).sample(purchase).json("details").build()
+/// }
+/// ```
 #[must_use = "nothing is made until `build` is called"]
 pub struct LayoutBuilder<T> {
     /// What the given samples are.

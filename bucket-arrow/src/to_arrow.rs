@@ -51,6 +51,16 @@ impl<T: Record> ToArrow<T> for Buckets<T> {
 }
 
 /// A read of records as batches; see [`ToArrow::to_arrow`].
+///
+/// ```no_run
+/// use bucket_arrow::{BatchStream, Result, ToArrow};
+/// use bucket_mongo::{Bucketed, Buckets};
+///
+/// /// The records of a key in small batches. Nothing is read yet.
+/// fn small<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<BatchStream<'_>> {
+///     buckets.to_arrow().key(key).batch_rows(1_000).stream()
+/// }
+/// ```
 #[must_use = "nothing is read until a stream or an export of it is polled"]
 pub struct ArrowQuery<'a, T: Record> {
     pub(crate) buckets: &'a Buckets<T>,
@@ -77,6 +87,15 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     }
 
     /// Only the records of these keys, in this order. A second call adds keys.
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// async fn export<T: Bucketed>(buckets: &Buckets<T>, keys: Vec<T::Key>) -> Result<u64> {
+    ///     let report = buckets.to_arrow().keys(keys).to_folder("export").await?;
+    ///     Ok(report.records)
+    /// }
+    /// ```
     pub fn keys<K: Into<T::Key>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
         let of = self.keys.get_or_insert_default();
         for key in keys {
@@ -89,6 +108,17 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     }
 
     /// Only the records of this time range, which includes its start and excludes its end.
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// use bucket_mongo::bson::DateTime;
+    ///
+    /// async fn since<T: Bucketed>(buckets: &Buckets<T>, start: DateTime) -> Result<u64> {
+    ///     let report = buckets.to_arrow().between(start..).to_folder("export").await?;
+    ///     Ok(report.records)
+    /// }
+    /// ```
     pub fn between(mut self, range: impl IntoTimeRange) -> Self {
         self.range = range.into_time_range();
         self
@@ -101,12 +131,30 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     }
 
     /// Adds what this record shows to the columns; see [`LayoutBuilder::sample`].
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// async fn export<T: Bucketed>(buckets: &Buckets<T>, login: T, purchase: T) -> Result<u64> {
+    ///     let report = buckets.to_arrow().sample(&login).sample(&purchase).to_folder("export").await?;
+    ///     Ok(report.records)
+    /// }
+    /// ```
     pub fn sample(mut self, record: &T) -> Self {
         self.layout = self.layout.sample(record);
         self
     }
 
     /// Makes the field at this path a column of JSON; see [`LayoutBuilder::json`].
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+    ///     let report = buckets.to_arrow().json("device.details").to_folder("export").await?;
+    ///     Ok(report.records)
+    /// }
+    /// ```
     pub fn json(mut self, path: impl Into<String>) -> Self {
         self.layout = self.layout.json(path);
         self
@@ -206,6 +254,20 @@ impl<T: Record> Reading<'_, T> {
 }
 
 /// Batches of records, all with the same columns; see [`ArrowQuery::stream`].
+///
+/// ```no_run
+/// use bucket_arrow::{BatchStream, Result};
+/// use futures_util::TryStreamExt;
+///
+/// async fn rows(mut batches: BatchStream<'_>) -> Result<usize> {
+///     println!("{} columns", batches.schema().fields().len());
+///     let mut rows = 0;
+///     while let Some(batch) = batches.try_next().await? {
+///         rows += batch.num_rows();
+///     }
+///     Ok(rows)
+/// }
+/// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct BatchStream<'a> {
     schema: SchemaRef,

@@ -13,6 +13,14 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use crate::{ArrowQuery, Error, Format, Result, encode::Encoder, work};
 
 /// What was written.
+///
+/// ```
+/// use bucket_arrow::Written;
+///
+/// fn shown(written: Written) -> String {
+///     format!("{} records, {} bytes", written.records, written.bytes)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
@@ -51,6 +59,17 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
 }
 
 /// A file that is not written yet; see [`ArrowQuery::write_to`].
+///
+/// ```no_run
+/// use bucket_arrow::{Format, Result, ToArrow};
+/// use bucket_mongo::{Bucketed, Buckets};
+/// use tokio::io::AsyncWrite;
+///
+/// async fn lines<T: Bucketed>(buckets: &Buckets<T>, to: impl AsyncWrite + Send) -> Result<u64> {
+///     let written = buckets.to_arrow().write_to(to).format(Format::JsonLines).await?;
+///     Ok(written.records)
+/// }
+/// ```
 #[must_use = "nothing is written until this is awaited"]
 pub struct WriteTo<'a, T: Record, W> {
     query: ArrowQuery<'a, T>,

@@ -1,6 +1,16 @@
 //! What an export has done.
 
 /// What an export has done.
+///
+/// ```
+/// use bucket_arrow::ExportReport;
+///
+/// /// Whether everything had been exported before.
+/// fn is_same(report: &ExportReport) -> bool {
+///     report.parts == 0 && report.removed == 0
+/// }
+/// # assert!(is_same(&ExportReport::default()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ExportReport {
@@ -18,7 +28,16 @@ pub struct ExportReport {
     pub bytes: u64,
 }
 
-/// How far an export is.
+/// How far an export is; see [`Export::progress`](crate::Export::progress).
+///
+/// ```
+/// use bucket_arrow::ExportProgress;
+///
+/// fn shown(now: &ExportProgress) -> String {
+///     format!("{} keys, {} records, {} bytes", now.keys, now.records, now.bytes)
+/// }
+/// # assert_eq!(shown(&ExportProgress::default()), "0 keys, 0 records, 0 bytes");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ExportProgress {

@@ -63,6 +63,17 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
 ///
 /// A part is read while others write. What they store after the look at the buckets of its key is in the file or not; the next
 /// call writes that part anew. One call at a time may write into a folder.
+///
+/// ```no_run
+/// use bucket_arrow::{Result, ToArrow};
+/// use bucket_mongo::{Bucketed, Buckets};
+///
+/// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+///     let report = buckets.to_arrow().to_folder("export").await?;
+///     println!("{} parts written, {} left as they were", report.parts, report.skipped);
+///     Ok(())
+/// }
+/// ```
 #[must_use = "nothing is written until this is awaited"]
 pub struct Export<'a, T: Record>(Settings<'a, T>);
 
@@ -89,12 +100,34 @@ impl<'a, T: Record> Export<'a, T> {
     }
 
     /// The format of the files: [`Parquet`](crate::Parquet) if not set.
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// use bucket_arrow::Format;
+    ///
+    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+    ///     let report = buckets.to_arrow().to_folder("export/csv").format(Format::Csv).await?;
+    ///     Ok(report.bytes)
+    /// }
+    /// ```
     pub fn format(mut self, format: impl Into<Format>) -> Self {
         self.0.format = format.into();
         self
     }
 
-    /// What a part has.
+    /// What a part has: the records of a key in a month if not set.
+    ///
+    /// ```no_run
+    /// # use bucket_arrow::{Result, ToArrow};
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// use bucket_arrow::PartitionBy;
+    ///
+    /// async fn export<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+    ///     let export = buckets.to_arrow().to_folder("export/by_key").partition_by(PartitionBy::Key);
+    ///     Ok(export.await?.parts)
+    /// }
+    /// ```
     pub fn partition_by(mut self, partition_by: PartitionBy) -> Self {
         self.0.partition_by = partition_by;
         self
