@@ -38,11 +38,11 @@ async fn an_export_that_is_killed_goes_on_with_the_parts_that_are_missing() {
     let readings = Reading::buckets(&database);
     readings.ensure().await.unwrap();
     let mut records = Vec::new();
-    for sensor_id in 0..6 {
+    for sensor_id in 0..3 {
         #[allow(clippy::cast_precision_loss, reason = "small numbers")]
-        records.extend((0..2_400).map(|at| Reading {
+        records.extend((0..800).map(|at| Reading {
             sensor_id,
-            at: DateTime::from_millis(START + at * DAY / 8),
+            at: DateTime::from_millis(START + at * 3 * DAY / 8),
             celsius: at as f64 / 16.0,
             battery: (at % 7 == 0).then_some(0.5),
         }));
@@ -56,8 +56,8 @@ async fn an_export_that_is_killed_goes_on_with_the_parts_that_are_missing() {
     let whole = folder("export_whole");
     let began = Instant::now();
     let report = readings.to_arrow().to_folder(&whole).await.unwrap();
-    let took = began.elapsed();
-    assert_eq!((report.records, report.parts), (14_400, 60));
+    let mut took = began.elapsed();
+    assert_eq!((report.records, report.parts), (2_400, 30));
 
     let killed = folder("export_killed");
     let uri = server().await.uri();
@@ -77,14 +77,20 @@ async fn an_export_that_is_killed_goes_on_with_the_parts_that_are_missing() {
         let mut program = start();
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         // From its start to some of the time that it takes in all, and longer each time so that the last one ends.
-        let most = took.mul_f64(0.3 + 0.2 * f64::from(kills)) + Duration::from_millis(60);
+        let most = took.mul_f64(0.3 + 0.3 * f64::from(kills)) + Duration::from_millis(60);
         let after = most.mul_f64(f64::from(seed >> 8) / f64::from(1 << 24));
         std::thread::sleep(after);
         // `kill -9`.
         let _ = program.kill();
         let status = program.wait().unwrap();
-        if status.success() {
+        if status.success() && kills > 0 {
             break;
+        }
+        if status.success() {
+            // It takes less time than the export before, which shared the machine with other tests: once more.
+            folder("export_killed");
+            took /= 4;
+            continue;
         }
         assert_eq!(status.code(), None, "{status:?}");
         kills += 1;
@@ -92,10 +98,9 @@ async fn an_export_that_is_killed_goes_on_with_the_parts_that_are_missing() {
             .iter()
             .filter(|name| name.ends_with("/data.parquet"))
             .count();
-        half_done += usize::from(found > 0 && found < 60);
+        half_done += usize::from(found > 0 && found < 30);
         assert!(kills < 200);
     }
-    assert!(kills > 0);
     eprintln!("{kills} kills, {half_done} of them with some parts done");
 
     let (killed, whole) = (files(&killed), files(&whole));
