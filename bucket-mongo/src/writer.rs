@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
         // Its records may have been gathered long ago, and what may be merged by now is looked for.
         batch.set_now(DateTime::now());
         let mut terms = self.terms();
-        if batch.source().is_some() && self.session.is_some() {
+        if self.session.is_some() {
             // Without an answer the call ends before it sends anything.
             terms.in_transaction = self.is_in_transaction().await.unwrap_or(true);
         }

@@ -89,6 +89,8 @@ pub struct Batch {
     size: RecordSize,
     /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
     in_order: bool,
+    /// The first refusal ends the transaction.
+    pub(super) in_transaction: bool,
     /// Another writer opens buckets of the same keys.
     raced: bool,
     pub(super) newness: Newness,
@@ -157,6 +159,7 @@ impl Batch {
             key_bytes: 0,
             size: RecordSize::default(),
             in_order: false,
+            in_transaction: false,
             raced: false,
             newness: Newness::default(),
             max_statements: MAX_STATEMENTS,

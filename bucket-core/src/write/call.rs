@@ -109,6 +109,7 @@ impl<E: Clone> Call<E> {
         if terms.in_a_hurry {
             batch.wait_for_nobody();
         }
+        batch.in_transaction = terms.in_transaction;
         Self {
             batch,
             terms,
@@ -285,7 +286,9 @@ impl<E: Clone> Call<E> {
         }
         // What comes next may carry records of a call that has gone since it was planned.
         let is_off = self.report.stopped_by.is_some() || self.is_astray || !self.gone.is_empty();
-        let mut rounds: Vec<Round> = rest.by_ref().take(IN_FLIGHT).collect();
+        // In a session they run one after the other, and the first one may end the transaction.
+        let most = if self.terms.in_session { 1 } else { IN_FLIGHT };
+        let mut rounds: Vec<Round> = rest.by_ref().take(most).collect();
         if is_off || rounds.is_empty() {
             self.phase = Phase::HasRun;
             return None;

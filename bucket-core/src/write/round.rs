@@ -329,7 +329,11 @@ impl Batch {
                     chain.missed(step);
                 }
                 (Outcome::Failed(failure), _) => {
-                    let failed = chain.refused(step, &failure);
+                    let failed = if self.in_transaction {
+                        chain.ended(step)
+                    } else {
+                        chain.refused(step, &failure)
+                    };
                     settled.fail(failed, step, &failure);
                 }
                 (Outcome::NotTried, _) => {}

@@ -97,12 +97,17 @@ impl Error {
             spec: None,
             key: None,
         };
+        Self::transaction_ended(&context)
+    }
+
+    /// The same, in this context.
+    pub(crate) fn transaction_ended(context: &Context) -> Self {
         let message = "not sent, because the transaction ended with an earlier record of the call";
         let kind = ErrorKind::Server {
             code: NO_SUCH_TRANSACTION,
             message: message.to_owned(),
         };
-        Self::new(kind, &context)
+        Self::new(kind, context)
     }
 
     /// The error of records that were not sent because of this one. They are not stored, even if the outcome

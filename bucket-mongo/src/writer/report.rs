@@ -92,6 +92,7 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         Reason::Refused { action, failure } => return Error::refused(&action, &failure, context),
         Reason::HeldBack(held) => return Error::held_back(&held, context),
         Reason::NotSent(reason) => return error(*reason, context).not_sent(),
+        Reason::TransactionEnded => return Error::transaction_ended(context),
         Reason::LostTry => return Error::not_known(NotKnown::LostTry, context),
         Reason::TakenNumber => return Error::not_known(NotKnown::TakenNumber, context),
         Reason::Concern(failure) => {

@@ -156,6 +156,35 @@ async fn a_refusal_in_a_transaction_ends_it_and_nothing_after_it_counts_as_store
     assert_eq!(events.count(1).await.unwrap(), 0);
 }
 
+#[tokio::test]
+async fn a_refused_statement_of_many_records_ends_a_transaction_with_the_reason() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let validator = doc! { "events.number": { "$ne": 10 } };
+    let command = doc! { "collMod": "events", "validator": validator };
+    database.run_command(command).await.unwrap();
+    let records: Vec<Event> = (0..30).map(event).collect();
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let insert = events.insert_many(&records).session(&mut session);
+    let report = insert.await.unwrap();
+    // A transaction that is run again for its label would meet the same refusal for ever.
+    let labelled = report.failed().iter().map(|failed| &failed.error);
+    let mut labelled = labelled.filter(|error| error.contains_label("TransientTransactionError"));
+    assert!(labelled.next().is_none(), "{report:?}");
+    // It was sent with those of its bucket.
+    let codes = report.failed().iter().map(|failed| failed.error.code());
+    let of_statement = codes.filter(|code| *code == Some(121)).count();
+    assert!((2..=3).contains(&of_statement), "{report:?}");
+    assert_eq!(report.error(10).unwrap().code(), Some(121), "{report:?}");
+    assert_eq!(report.error(29).unwrap().code(), Some(251), "{report:?}");
+    assert_eq!(report.stopped_by().unwrap().code(), Some(251));
+    assert_eq!(report.into_result().unwrap_err().code(), Some(121));
+    assert!(session.commit_transaction().await.is_err());
+    assert_eq!(events.count(1).await.unwrap(), 0);
+}
+
 macro_rules! forms {
     ($($name:ident: [$($attributes:tt)*] [$($id:tt)*])*) => {$(
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -22,7 +22,8 @@ pub struct Terms {
     /// It runs in the caller's session, which may be in a transaction. The first refusal ends a transaction,
     /// so nothing is tried without a look, and commands are sent one after the other.
     pub in_session: bool,
-    /// That session is in a transaction, which sees the buckets as they were when it began.
+    /// That session is in a transaction, which sees the buckets as they were when it began, and which a refusal ends: all
+    /// records of the refused statement fail, and nothing more is sent.
     pub in_transaction: bool,
     /// Acknowledged records stay, whatever happens to the primary.
     pub for_good: bool,

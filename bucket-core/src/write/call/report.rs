@@ -87,6 +87,8 @@ pub enum Reason<E> {
     TakenNumber,
     /// It is stored, but the write concern was not met: it may be rolled back.
     Concern(WriteFailure),
+    /// It was not sent: the server has refused another record of the call, and ended the transaction with it.
+    TransactionEnded,
     /// It was not sent, for the reason that stopped the call.
     NotSent(Box<Reason<E>>),
 }

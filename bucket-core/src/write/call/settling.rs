@@ -70,6 +70,9 @@ impl<E: Clone> Call<E> {
                 self.report.stop(reason.clone());
             }
             self.report.fail_one(failed.index, reason);
+            if self.terms.in_transaction && self.report.stopped_by.is_none() {
+                self.report.stop(Reason::TransactionEnded);
+            }
         }
         self.report.fail(settled.unknown, Reason::LostTry);
         self.report.fail(settled.unsent, Reason::TakenNumber);

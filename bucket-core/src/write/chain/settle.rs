@@ -184,6 +184,15 @@ impl Chain {
         }
     }
 
+    /// The server refused the statement, and ended the transaction with it: no half of it can be tried. Returns the indexes of
+    /// the records that are given up.
+    pub(in crate::write) fn ended(&mut self, step: &Step) -> Vec<usize> {
+        match step.take {
+            0 => self.give_up(),
+            _ => self.abandon(step),
+        }
+    }
+
     /// The statement failed for good; nothing was changed. Returns the indexes of the records that cannot be
     /// stored. Returns none if the statement had several records: then halves of it are tried, until the
     /// record to blame is isolated.
