@@ -51,6 +51,8 @@ pub const TRANSACTION_TOO_OLD: i32 = 225;
 pub const CONVERSION_FAILURE: i32 = 241;
 /// The server has ended the transaction.
 pub const NO_SUCH_TRANSACTION: i32 = 251;
+/// Somebody has ended the command, or its session.
+pub const INTERRUPTED: i32 = 11_601;
 /// The operation is not one of a transaction.
 pub const NOT_IN_A_TRANSACTION: i32 = 263;
 /// An index was not built, because it or its collection was dropped.

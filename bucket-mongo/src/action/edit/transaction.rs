@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bucket_core::write::codes::INTERRUPTED;
 use mongodb::{
     ClientSession, Collection, Database,
     bson::{RawDocumentBuf, doc, raw::cstr},
@@ -61,6 +62,15 @@ fn is_late(error: &mongodb::error::Error) -> bool {
         &*error.kind,
         DriverKind::Write(WriteFailure::WriteConcernError(unmet)) if unmet.code == LATE
     )
+}
+
+/// Whether others have ended a commit, or its wait for the write concern. The driver does not call that unknown.
+fn is_interrupted(error: &mongodb::error::Error) -> bool {
+    match &*error.kind {
+        DriverKind::Command(error) => error.code == INTERRUPTED,
+        DriverKind::Write(WriteFailure::WriteConcernError(unmet)) => unmet.code == INTERRUPTED,
+        _ => false,
+    }
 }
 
 impl Transaction {
@@ -241,10 +251,8 @@ impl Transaction {
                 self.is_open = false;
                 return Err(Error::unknown(error, &self.context));
             }
-            match (
-                error.contains_label(UNKNOWN),
-                error.contains_label(TRANSIENT),
-            ) {
+            let is_unknown = error.contains_label(UNKNOWN) || is_interrupted(&error);
+            match (is_unknown, error.contains_label(TRANSIENT)) {
                 // The server knows the transaction by its number, so the commit may come any number of times.
                 (true, _) if Instant::now() < self.deadline => {
                     sleep(backoff::spread(PAUSE)).await;
