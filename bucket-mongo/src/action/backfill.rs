@@ -5,21 +5,27 @@
 //! | what a call was asked for | `asked` |
 //! | the call: the next chunk is read while one is stored | `running` |
 //! | the collection that is read | `source` |
-//! | a chunk in its transaction | `storing` |
+//! | the documents of a chunk, as records and as rejects | `prepared` |
+//! | a chunk in its transaction | `begun` |
+//! | the chunks one after the other, and in parts | `storing` |
 //! | which record the server refuses | `suspects` |
 //! | the outcome of the records of a chunk | `verdict` |
 //! | the jobs, and who works on them | `jobs` |
+//! | commands that may be sent any number of times | `tries` |
 //! | what a call would do | `backfill_plan` |
 //! | the report, and the progress | `backfill_report` |
 
 mod asked;
 mod backfill_plan;
 mod backfill_report;
+mod begun;
 mod jobs;
+mod prepared;
 mod running;
 mod source;
 mod storing;
 mod suspects;
+mod tries;
 mod verdict;
 
 use std::{fmt, num::NonZeroU32};
@@ -55,8 +61,7 @@ impl<T: Record + DeserializeOwned> Buckets<T> {
     /// A document that is no record goes to the collection `NAME_rejects`, with the reason, and the others go on. So does one
     /// that would lose something: a field that the struct does not know, unless [`ignore_fields`](BackfillFrom::ignore_fields)
     /// names it, or a value that its type cannot hold. `_id` is left out if the struct has none.
-    /// So does a record that the model refuses. The report [says](BackfillReport::is_whole) whether there are any. What only the
-    /// server refuses, by an index or a validator that is not the model's, ends the call at its deadline.
+    /// So does a record that the model or the server refuses. The report [says](BackfillReport::is_whole) whether there are any.
     ///
     /// Nobody should write to the documents of the source meanwhile: a document that moves in the order that is read may be
     /// stored twice, or not at all. Others may insert and edit records in the buckets.

@@ -17,13 +17,12 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
+use super::tries::{patience, tried};
 use crate::{
     Error, ErrorKind, Result,
-    action::edit::passes,
     collection::collection_on_primary,
     error::{Context, ReadFault},
     store::Store,
-    writer::LONGEST_DEADLINE,
 };
 
 /// How long the server is waited for that ends a session.
@@ -43,13 +42,17 @@ impl Jobs {
         Self {
             stored_in: collection_on_primary(store.database(), COLLECTION),
             write_concern: store.write_concern().clone(),
-            patience: store.deadline().min(LONGEST_DEADLINE),
+            patience: patience(store),
             context: context.clone(),
         }
     }
 
-    fn until(&self) -> Instant {
-        Instant::now() + self.patience
+    /// Sends a command that may be sent any number of times.
+    async fn tried<R, F>(&self, command: impl Fn() -> F) -> Result<R>
+    where
+        F: IntoFuture<Output = mongodb::error::Result<R>>,
+    {
+        tried(Instant::now() + self.patience, &self.context, command).await
     }
 
     /// The error of a job that cannot go on.
@@ -68,45 +71,26 @@ impl Jobs {
         Error::new(ErrorKind::InvalidArgument { message }, context)
     }
 
-    /// Waits before another try after an error of a statement that may be sent any number of times.
-    async fn again(&self, error: mongodb::error::Error, until: Instant) -> Result<()> {
-        passes(Error::read(error, &self.context), until).await
-    }
-
-    fn late(&self) -> Error {
-        Error::read(ReadFault::Late, &self.context)
-    }
-
     /// The job as it is stored, if it has begun.
     pub(super) async fn stored(&self, fresh: &Job) -> Result<Option<Job>> {
-        let until = self.until();
-        loop {
-            let find = self.stored_in.find_one(fresh.filter());
-            match timeout_at(until, find).await.map_err(|_| self.late())? {
-                Ok(None) => return Ok(None),
-                Ok(Some(document)) => {
-                    let stored = fresh.stored(&document);
-                    return stored
-                        .map(Some)
-                        .map_err(|fault| Self::fault(fault, fresh, &self.context));
-                }
-                Err(error) => self.again(error, until).await?,
-            }
-        }
+        let find = || self.stored_in.find_one(fresh.filter());
+        let document = self.tried(find).await?;
+        let stored = document.map(|document| fresh.stored(&document));
+        stored
+            .transpose()
+            .map_err(|fault| Self::fault(fault, fresh, &self.context))
     }
 
     /// Stores a job that has not begun, unless another worker was faster.
     pub(super) async fn add(&self, fresh: &Job) -> Result<()> {
-        let until = self.until();
-        loop {
+        let add = || async {
             let insert = self.stored_in.insert_one(fresh.document(DateTime::now()));
-            let insert = insert.write_concern(self.write_concern.clone());
-            match timeout_at(until, insert).await.map_err(|_| self.late())? {
-                Ok(_) => return Ok(()),
-                Err(error) if is_taken(&error) => return Ok(()),
-                Err(error) => self.again(error, until).await?,
+            match insert.write_concern(self.write_concern.clone()).await {
+                Err(error) if !is_taken(&error) => Err(error),
+                _ => Ok(()),
             }
-        }
+        };
+        self.tried(add).await
     }
 
     /// Makes this worker the one that goes on with a job; `None` if another one has changed it since it was read.
@@ -134,15 +118,11 @@ impl Jobs {
     /// Sends a statement, and again if its outcome is not known. Returns whether it matched.
     async fn send(&self, advance: Advance) -> Result<bool> {
         let Advance { filter, update, .. } = advance;
-        let until = self.until();
-        loop {
+        let send = || {
             let update = self.stored_in.update_one(filter.clone(), update.clone());
-            let update = update.write_concern(self.write_concern.clone());
-            match timeout_at(until, update).await.map_err(|_| self.late())? {
-                Ok(updated) => return Ok(updated.matched_count > 0),
-                Err(error) => self.again(error, until).await?,
-            }
-        }
+            update.write_concern(self.write_concern.clone())
+        };
+        Ok(self.tried(send).await?.matched_count > 0)
     }
 
     /// Sends a statement in a transaction.
@@ -155,7 +135,8 @@ impl Jobs {
     ) -> Result<()> {
         let Advance { filter, update, .. } = advance;
         let update = self.stored_in.update_one(filter, update).session(session);
-        match timeout_at(until, update).await.map_err(|_| self.late())? {
+        let late = |_| Error::read(ReadFault::Late, &self.context);
+        match timeout_at(until, update).await.map_err(late)? {
             Ok(updated) if updated.matched_count > 0 => Ok(()),
             Ok(_) => Err(self.taken_over(job)),
             Err(error) => Err(Error::read(error, &self.context)),

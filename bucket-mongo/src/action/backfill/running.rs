@@ -16,9 +16,11 @@ use tokio::time::{Instant, sleep};
 use super::{
     asked::{Asked, OnProgress},
     backfill_report::{BackfillProgress, BackfillReport},
+    begun::transaction,
     jobs::Jobs,
     source::{Reader, Source},
-    storing::{Storing, patience, transaction},
+    storing::Storing,
+    tries::patience,
 };
 use crate::{Error, ErrorKind, Result, error::Context, trace};
 
@@ -89,7 +91,7 @@ pub(super) async fn run<T: Record + DeserializeOwned>(
         return Ok(BackfillReport::default());
     };
     let jobs = Jobs::new(asked.buckets.store(), &context);
-    let until = Instant::now() + patience(asked.buckets);
+    let until = Instant::now() + patience(asked.buckets.store());
     let transaction = transaction(asked.buckets, until, &context).await?;
     let job = loop {
         let stored = jobs.stored(&fresh).await?;

@@ -5,22 +5,28 @@ use std::time::Duration;
 use bucket_core::{
     Record,
     backfill::{Chunk, Find, Gathering, Job, Order, Position},
-    write::{Listing, codes::NAMESPACE_NOT_FOUND},
+    write::{
+        Listing,
+        codes::{INTERRUPTED, NAMESPACE_NOT_FOUND},
+    },
 };
 use mongodb::{
     Collection, Cursor, Database,
     bson::{Bson, Document, RawDocument, RawDocumentBuf, doc},
     options::{FindOptions, Hint},
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
-use super::asked::{Asked, AskedOrder};
+use super::{
+    asked::{Asked, AskedOrder},
+    tries::{patience, tried},
+};
 use crate::{
     Error, ErrorKind, Result,
     action::edit::passes,
     collection::list_indexes,
     error::{Context, ReadFault},
-    writer::{LONGEST_DEADLINE, faults::code},
+    writer::faults::code,
 };
 
 /// The collection that is read.
@@ -66,7 +72,7 @@ impl<'c> Source<'c> {
         asked: &Asked<'_, T>,
         context: &'c Context,
     ) -> Result<Option<Self>> {
-        let patience = asked.buckets.store().deadline().min(LONGEST_DEADLINE);
+        let patience = patience(asked.buckets.store());
         let documents = asked.source.clone();
         let namespace = documents.namespace();
         let database = documents.client().database(&namespace.db);
@@ -134,10 +140,8 @@ impl<'c> Source<'c> {
     /// About how many documents it has.
     pub(super) async fn expected(&self) -> Result<u64> {
         let until = Instant::now() + self.patience;
-        tried(until, self.context, || {
-            self.documents.estimated_document_count().into_future()
-        })
-        .await
+        let count = || self.documents.estimated_document_count();
+        tried(until, self.context, count).await
     }
 
     async fn open(
@@ -156,21 +160,6 @@ impl<'c> Source<'c> {
         // One more shows where the chunk ends.
         options.batch_size = u32::try_from(most.saturating_add(1)).ok();
         self.documents.find(find.filter).with_options(options).await
-    }
-}
-
-/// Repeats a command until the server answers it, or the time is over.
-async fn tried<R, F>(until: Instant, context: &Context, command: impl Fn() -> F) -> Result<R>
-where
-    F: Future<Output = mongodb::error::Result<R>>,
-{
-    loop {
-        let error = match timeout_at(until, command()).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => Error::read(error, context),
-            Err(_) => return Err(Error::read(ReadFault::Late, context)),
-        };
-        passes(error, until).await?;
     }
 }
 
@@ -254,9 +243,10 @@ impl<'s, 'c> Reader<'s, 'c> {
     }
 }
 
-/// Whether the server has forgotten a cursor: it was idle for long, or the server has a new primary.
+/// Whether the server has forgotten a cursor: it was idle for long, others have ended its session, or the server has a new
+/// primary.
 fn is_cursor_gone(error: &mongodb::error::Error) -> bool {
     /// `CursorNotFound`, `CursorKilled`
-    const GONE: [i32; 2] = [43, 237];
+    const GONE: [i32; 3] = [43, 237, INTERRUPTED];
     code(error).is_some_and(|code| GONE.contains(&code))
 }

@@ -9,23 +9,19 @@ use bucket_core::{Record, backfill::Chunk};
 use mongodb::bson::RawDocumentBuf;
 use serde::de::DeserializeOwned;
 
-use super::{storing::Storing, verdict::Verdict};
+use super::{storing::Storing, tries::again, verdict::Verdict};
 use crate::{Error, Result};
-
-/// How many other records are tried.
-const WITNESSES: usize = 8;
 
 impl<T: Record + DeserializeOwned> Storing<'_, T> {
     /// The first record that is refused after those before it, which go through together.
     pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, Error)>> {
-        let all: Vec<&T> = records.iter().collect();
-        let (Some(mut error), _) = self.trial(&all).await? else {
+        let (Some(mut error), _) = self.trial(records).await? else {
             return Ok(None);
         };
-        let (mut go_through, mut refused) = (0, all.len());
+        let (mut go_through, mut refused) = (0, records.len());
         while refused - go_through > 1 {
             let middle = go_through + (refused - go_through) / 2;
-            match self.trial(all.get(..middle).unwrap_or_default()).await? {
+            match self.trial(records.iter().take(middle)).await? {
                 (Some(of_these), _) => (refused, error) = (middle, of_these),
                 (None, _) => go_through = middle,
             }
@@ -35,18 +31,15 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
 
     /// Whether the server takes any other record. It may refuse all, whatever they are: no disk is left, or a quota is used up.
     pub(super) async fn takes_others(&mut self, rest: &[Chunk]) -> Result<bool> {
-        let of_rest = rest
-            .iter()
-            .rev()
-            .flat_map(|part| part.documents.iter().take(WITNESSES));
-        let witnesses = of_rest.take(WITNESSES).chain(&self.last_stored);
-        let witnesses: Vec<RawDocumentBuf> = witnesses.cloned().collect();
+        // One of each part: these are few, and far from each other.
+        let of_rest = rest.iter().rev().filter_map(|part| part.documents.last());
+        let witnesses: Vec<RawDocumentBuf> = of_rest.chain(&self.last_stored).cloned().collect();
         for witness in witnesses {
             let Ok(record) = self.reading.record(&witness) else {
                 continue;
             };
             // A record that is known by its id is not sent, and so says nothing.
-            if let (None, 1..) = self.trial(&[&record]).await? {
+            if let (None, 1..) = self.trial([&record]).await? {
                 return Ok(true);
             }
         }
@@ -54,18 +47,22 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
     }
 
     /// Why the server refuses these records together, if it does, and how many it would store. Nothing of them is stored.
-    async fn trial(&mut self, records: &[&T]) -> Result<(Option<Error>, u64)> {
+    async fn trial<'r>(
+        &mut self,
+        records: impl IntoIterator<Item = &'r T>,
+    ) -> Result<(Option<Error>, u64)>
+    where
+        T: 'r,
+    {
+        let records: Vec<&T> = records.into_iter().collect();
         loop {
-            let tried = {
-                let mut begun = self.begin().await?;
-                let tried = begun.insert(records).await;
-                begun.give_up().await;
-                tried
-            };
+            let mut begun = self.begin().await?;
+            let tried = begun.insert(records.clone()).await;
+            begun.give_up().await;
             match tried {
                 Ok((Verdict::Stored(_), counts)) => return Ok((None, counts.stored)),
                 Ok((Verdict::Refused(error), _)) => return Ok((Some(error), 0)),
-                Err(error) => self.again(error).await?,
+                Err(error) => again(error, self.until).await?,
             }
         }
     }
