@@ -1,7 +1,10 @@
 //! Documents that are no records, or would lose something, and records that the server refuses.
 
 use super::*;
-use bucket_mongo::bson::{Bson, oid::ObjectId};
+use bucket_mongo::{
+    action::RejectedDocument,
+    bson::{Bson, oid::ObjectId},
+};
 
 /// A document with one damage, or none.
 fn damaged(number: i64) -> (Document, bool) {
@@ -173,7 +176,6 @@ async fn unique_numbers(database: &Database) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "what the server refuses ends the call at its deadline instead of becoming a reject"]
 async fn a_record_that_the_server_refuses_is_a_reject_and_the_others_of_its_statement_are_stored() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
@@ -199,7 +201,33 @@ async fn a_record_that_the_server_refuses_is_a_reject_and_the_others_of_its_stat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "what the server refuses ends the call at its deadline instead of becoming a reject"]
+async fn a_record_that_a_validator_refuses_is_a_reject_with_the_code_of_the_server() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    index(&database, 1).await;
+    let records = fill::<Counted>(&database, 2, 600).await;
+    // All at one time: these are stored together or not at all.
+    let mut all = records.clone();
+    for number in 600..606 {
+        let mut record = Counted::of("d0", number);
+        record.at = date(600);
+        all.push(record);
+    }
+    let typed = database.collection::<Counted>("flat");
+    typed.insert_many(&all[600..]).await.unwrap();
+    let refused = [17, 18, 411, 602, 604];
+    let validator = doc! { "items.number": { "$nin": refused.to_vec() } };
+    let command = doc! { "collMod": "events", "validator": validator };
+    database.run_command(command).await.unwrap();
+    let report = buckets.backfill_from(&flat(&database)).await.unwrap();
+    assert_eq!(counts(&report), [606, 601, 0, 5], "{report:?}");
+    let has_code = |it: &RejectedDocument| it.reason.contains("121");
+    assert!(report.rejects.iter().all(has_code), "{report:?}");
+    all.retain(|it| !refused.contains(&it.number));
+    assert_stored(&buckets, all).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn records_that_are_refused_only_together_end_with_one_stored() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
@@ -225,7 +253,6 @@ async fn records_that_are_refused_only_together_end_with_one_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "what the server refuses ends the call at its deadline instead of becoming a reject"]
 async fn a_server_that_refuses_everything_ends_the_call_and_rejects_nothing() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
