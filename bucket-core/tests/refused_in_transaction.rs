@@ -82,7 +82,7 @@ fn a_refusal_in_a_transaction_is_the_last_command_and_the_reason_of_its_records(
     }
     assert!(refused.contains(&4), "{refused:?}");
     assert!(refused.len() > 1, "it is sent with others");
-    // They are of one key.
+    // All have one key.
     assert!(refused.iter().all(|index| index % DEVICES == 4 % DEVICES));
     assert_eq!(report.stored + refused.len() + unsent, RECORDS);
     assert!(unsent > 0);
