@@ -28,6 +28,7 @@
 //! | columns move to another collection, and are read from there | `archive` |
 //! | what the server reports of changes becomes events of records | `watch` |
 //! | documents of a flat collection become buckets | `backfill` |
+//! | both are compared, record by record | `compare` |
 //! | the collection gets its indexes | `index` |
 //! | the server refuses what would damage a bucket | `schema` |
 //! | how large buckets may be | [`model::size`] |
@@ -43,6 +44,8 @@ pub mod bucket;
 #[doc(hidden)]
 pub mod check;
 mod codec;
+#[doc(hidden)]
+pub mod compare;
 #[doc(hidden)]
 pub mod edit;
 pub mod error;

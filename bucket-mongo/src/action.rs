@@ -5,6 +5,7 @@
 #[cfg(feature = "seal")]
 mod archive;
 mod backfill;
+mod compare;
 mod count;
 mod describe;
 mod edit;
@@ -63,6 +64,7 @@ pub use self::seal::{
     Unseal,
 };
 pub use self::{
+    compare::{CompareProgress, CompareWith, Comparison, Difference},
     count::CountQuery,
     describe::{Describe, describe},
     edit::{Delete, DeleteKey, DeleteRange, DeleteWhere, Removed, Update},

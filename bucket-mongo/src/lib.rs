@@ -64,6 +64,7 @@
 //! | store old buckets in a small part of the space | `Buckets::seal`, `Buckets::sealer` (feature `seal`) |
 //! | move them to another database or cluster, and read across both | `Buckets::archive_to`, `Buckets::with_archive` (feature `seal`) |
 //! | store the documents of a flat collection as records, and go on after a crash | [`Buckets::backfill_from`] |
+//! | show that the buckets have all of them | [`Buckets::compare_with`] |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -142,9 +143,9 @@ pub use self::{
 #[doc(inline)]
 pub use self::{
     action::{
-        BackfillProgress, BackfillReport, EnsureReport, FillReport, InsertReport, Inserted,
-        KeySummary, Page, RangeStats, RecordOutcome, RecordPage, RepairReport, RepairedBucket,
-        Rollup, RollupRow, Sizes, VerifyProgress, VerifyReport, describe,
+        BackfillProgress, BackfillReport, Comparison, EnsureReport, FillReport, InsertReport,
+        Inserted, KeySummary, Page, RangeStats, RecordOutcome, RecordPage, RepairReport,
+        RepairedBucket, Rollup, RollupRow, Sizes, VerifyProgress, VerifyReport, describe,
     },
     buckets::{Bucketed, Buckets},
     documents::{Attributed, Documents},

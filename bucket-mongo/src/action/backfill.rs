@@ -35,6 +35,7 @@ use mongodb::Collection;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
+pub(super) use self::source::{Reader, Source, id_of};
 use self::{
     asked::{Asked, AskedOrder, OnProgress},
     backfill_plan::plan,

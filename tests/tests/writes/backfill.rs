@@ -1,5 +1,6 @@
 //! Backfills: each document of a flat collection is one record in the buckets, or one reject, whatever happens meanwhile.
 
+mod compared;
 mod faults;
 mod forms;
 mod killed;

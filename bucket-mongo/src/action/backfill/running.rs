@@ -33,7 +33,7 @@ pub(super) async fn begin<'c, T: Record>(
     let name = asked.name.as_ref().unwrap_or(&namespace);
     let to = T::SPEC.collection();
     let jobs = Jobs::new(asked.buckets.store(), context);
-    let found = Source::find(asked, context).await?;
+    let found = Source::find(asked.source.clone(), asked.buckets, context).await?;
     let uuid = found.as_ref().and_then(|source| source.uuid.clone());
     // Its order is not known yet, and is no part of what identifies it.
     let any = Job::new(name, to, uuid.clone(), &Order::by_id(T::SPEC));

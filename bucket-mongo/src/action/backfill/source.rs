@@ -18,11 +18,11 @@ use mongodb::{
 use tokio::time::{Instant, timeout};
 
 use super::{
-    asked::{Asked, AskedOrder},
+    asked::AskedOrder,
     tries::{patience, tried},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Buckets, Error, ErrorKind, Result,
     action::edit::passes,
     collection::list_indexes,
     error::{Context, ReadFault},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// The collection that is read.
-pub(super) struct Source<'c> {
+pub(in crate::action) struct Source<'c> {
     pub(super) documents: Collection<RawDocumentBuf>,
     /// What identifies it, if the server says it.
     pub(super) uuid: Option<Bson>,
@@ -60,7 +60,7 @@ fn uuid_of(info: &Document) -> Option<Bson> {
 }
 
 /// The `_id` of a document.
-pub(super) fn id_of(document: &RawDocument) -> Bson {
+pub(in crate::action) fn id_of(document: &RawDocument) -> Bson {
     let id = document.get("_id").ok().flatten();
     id.and_then(|id| Bson::try_from(id).ok())
         .unwrap_or(Bson::Null)
@@ -68,12 +68,13 @@ pub(super) fn id_of(document: &RawDocument) -> Bson {
 
 impl<'c> Source<'c> {
     /// The collection, if there is one.
-    pub(super) async fn find<T: Record>(
-        asked: &Asked<'_, T>,
+    pub(in crate::action) async fn find<T: Record>(
+        documents: Collection<RawDocumentBuf>,
+        buckets: &Buckets<T>,
         context: &'c Context,
     ) -> Result<Option<Self>> {
-        let patience = patience(asked.buckets.store());
-        let documents = asked.source.clone();
+        let store = buckets.store();
+        let patience = patience(store);
         let namespace = documents.namespace();
         let database = documents.client().database(&namespace.db);
         let until = Instant::now() + patience;
@@ -92,7 +93,6 @@ impl<'c> Source<'c> {
             ));
         }
         let uuid = uuid_of(&found);
-        let store = asked.buckets.store();
         let target = tried(until, context, || {
             info(store.database(), T::SPEC.collection())
         });
@@ -138,7 +138,7 @@ impl<'c> Source<'c> {
     }
 
     /// About how many documents it has.
-    pub(super) async fn expected(&self) -> Result<u64> {
+    pub(in crate::action) async fn expected(&self) -> Result<u64> {
         let until = Instant::now() + self.patience;
         let count = || self.documents.estimated_document_count();
         tried(until, self.context, count).await
@@ -164,7 +164,7 @@ impl<'c> Source<'c> {
 }
 
 /// Reads chunks one after the other, with one cursor as long as it lasts.
-pub(super) struct Reader<'s, 'c> {
+pub(in crate::action) struct Reader<'s, 'c> {
     source: &'s Source<'c>,
     order: &'s Order,
     cursor: Option<Cursor<RawDocumentBuf>>,
@@ -173,7 +173,7 @@ pub(super) struct Reader<'s, 'c> {
 }
 
 impl<'s, 'c> Reader<'s, 'c> {
-    pub(super) fn new(source: &'s Source<'c>, order: &'s Order) -> Self {
+    pub(in crate::action) fn new(source: &'s Source<'c>, order: &'s Order) -> Self {
         Self {
             source,
             order,
@@ -183,7 +183,7 @@ impl<'s, 'c> Reader<'s, 'c> {
     }
 
     /// The chunk at a position, which is where the one before ends.
-    pub(super) async fn chunk(&mut self, at: &Position, most: usize) -> Result<Chunk> {
+    pub(in crate::action) async fn chunk(&mut self, at: &Position, most: usize) -> Result<Chunk> {
         let context = self.source.context;
         let until = Instant::now() + self.source.patience;
         loop {
