@@ -122,7 +122,7 @@ impl<'a, T: Record> CompareWith<'a, T> {
         self
     }
 
-    /// Calls this after some thousand documents or records.
+    /// Calls this after each 4,096 documents and records, and at the end of each read.
     pub fn on_progress(mut self, tell: impl FnMut(&CompareProgress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(tell));
         self

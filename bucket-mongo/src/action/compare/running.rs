@@ -31,7 +31,7 @@ use crate::{
 
 /// How many records are compared one by one.
 const COMPARED: u64 = 200_000;
-/// The caller is told of the progress each time that so many more were read.
+/// How many documents and records are read until the caller hears of them.
 const TOLD: u64 = 4_096;
 
 /// Runs a call to its end.
@@ -144,6 +144,7 @@ async fn count<T: Record + DeserializeOwned>(
             Seen::Record(record) => buckets.add(fingerprint(&record, context)?),
         }
     }
+    told.tell();
     Ok((source, buckets))
 }
 
@@ -172,6 +173,7 @@ async fn search<T: Record + DeserializeOwned>(
             }
         }
     }
+    told.tell();
     let unmatched = search.unmatched().map(|one| {
         let (missing, record) = one.what;
         Ok(Difference {
