@@ -6,11 +6,12 @@ use std::{env, ffi::OsString, path::Path, process::ExitCode, time::Duration};
 use bucket_mongo::{Archive, bson::Document, mongodb::Client};
 use bucket_mongo::{BucketSpec, Bucketed, Buckets};
 use clap::{CommandFactory as _, FromArgMatches as _};
+use serde::de::DeserializeOwned;
 
 use crate::{
     at::Session,
     command::{Arguments, Command, Global, completions, man, size},
-    connect::connect,
+    connect::{OF_BUCKETS, connect},
     error::Error,
     exit::{FAILED, Outcome, USAGE},
     model::{Adaptor, Model},
@@ -91,14 +92,15 @@ impl App {
     ///
     /// ```
     /// # use bucket_mongo::Bucketed;
-    /// # fn f<T: Bucketed>(app: bucket_cli::App) -> bucket_cli::App {
+    /// # use serde::de::DeserializeOwned;
+    /// # fn f<T: Bucketed + DeserializeOwned>(app: bucket_cli::App) -> bucket_cli::App {
     /// use std::time::Duration;
     ///
     /// app.model_with::<T>(|buckets| buckets.with_deadline(Duration::from_secs(120)))
     /// # }
     /// ```
     #[must_use]
-    pub fn model_with<T: Bucketed>(
+    pub fn model_with<T: Bucketed + DeserializeOwned>(
         mut self,
         settings: impl Fn(Buckets<T>) -> Buckets<T> + 'static,
     ) -> Self {
@@ -185,7 +187,7 @@ impl App {
             let message = "no server: set MONGODB_URI, or give --uri";
             return Err(Error::Usage(message.to_owned()));
         };
-        let (client, of_uri) = connect(uri).await?;
+        let (client, of_uri) = connect(uri, OF_BUCKETS).await?;
         let Some(database) = global.database.clone().or(of_uri) else {
             let message = "no database: give --database, or a connection string with one (mongodb://host/NAME)";
             return Err(Error::Usage(message.to_owned()));
@@ -202,6 +204,7 @@ impl App {
         for model in models {
             let session = Session {
                 database: client.database(&database),
+                client: client.clone(),
                 #[cfg(feature = "seal")]
                 archive: archive(&global, &client, &database),
                 out: &mut *out,

@@ -2,7 +2,10 @@
 
 #[cfg(feature = "seal")]
 use bucket_mongo::Archive;
-use bucket_mongo::{Bucketed, Buckets, mongodb::Database};
+use bucket_mongo::{
+    Bucketed, Buckets,
+    mongodb::{Client, Database},
+};
 
 use crate::{
     error::Error,
@@ -15,6 +18,7 @@ use crate::{
 /// What all models of a program share.
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
+    pub(crate) client: Client,
     pub(crate) database: Database,
     #[cfg(feature = "seal")]
     pub(crate) archive: Option<Archive>,
@@ -29,6 +33,7 @@ pub(crate) struct Session<'a> {
 /// A model of a session.
 #[derive(Debug)]
 pub(crate) struct At<'a, T: Bucketed> {
+    pub(crate) client: Client,
     pub(crate) buckets: Buckets<T>,
     #[cfg(feature = "seal")]
     pub(crate) archive: Option<Archive>,
@@ -48,6 +53,7 @@ impl<'a, T: Bucketed> At<'a, T> {
             None => buckets,
         };
         Self {
+            client: session.client,
             buckets,
             #[cfg(feature = "seal")]
             archive: session.archive,

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "seal")]
 mod archive;
+mod backfill;
+mod compare;
 pub(crate) mod completions;
 mod ensure;
 mod expire;
@@ -26,6 +28,7 @@ mod watch;
 
 use bucket_mongo::Bucketed;
 use clap::{Args, Parser, Subcommand};
+use serde::de::DeserializeOwned;
 
 use crate::{at::At, error::Error, exit::Outcome};
 
@@ -104,6 +107,10 @@ pub(crate) enum Command {
     /// Move sealed items to another collection or database
     #[cfg(feature = "seal")]
     Archive(archive::Asked),
+    /// Store the documents of a flat collection as records
+    Backfill(backfill::Asked),
+    /// Compare the records with the documents of a flat collection
+    Compare(compare::Asked),
     /// Follow what is stored, edited and removed
     Watch(watch::Asked),
     /// Choose a form and limits by rate and retention
@@ -126,7 +133,8 @@ impl Command {
             | Self::Page(_)
             | Self::Records(_)
             | Self::Stats(_)
-            | Self::Rollup(_) => true,
+            | Self::Rollup(_)
+            | Self::Compare(_) => true,
             _ => false,
         }
     }
@@ -143,7 +151,10 @@ impl Command {
 }
 
 /// Runs a command on the buckets of a model.
-pub(crate) async fn run<T: Bucketed>(at: At<'_, T>, command: Command) -> Result<Outcome, Error> {
+pub(crate) async fn run<T: Bucketed + DeserializeOwned>(
+    at: At<'_, T>,
+    command: Command,
+) -> Result<Outcome, Error> {
     match command {
         Command::Status(asked) => status::run(at, asked).await,
         Command::Ensure(asked) => ensure::run(at, asked).await,
@@ -162,6 +173,8 @@ pub(crate) async fn run<T: Bucketed>(at: At<'_, T>, command: Command) -> Result<
         Command::Merge(asked) => merge::run(at, asked).await,
         #[cfg(feature = "seal")]
         Command::Archive(asked) => archive::run(at, asked).await,
+        Command::Backfill(asked) => backfill::run(at, asked).await,
+        Command::Compare(asked) => compare::run(at, asked).await,
         Command::Watch(asked) => watch::run(at, asked).await,
         // The program runs them before it connects.
         Command::Size(_) | Command::Completions(_) | Command::Man(_) => Ok(Outcome::Done),

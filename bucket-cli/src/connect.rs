@@ -13,9 +13,17 @@ const SELECTION: Duration = Duration::from_secs(10);
 const FORM: &str = "it is mongodb://USER:PASSWORD@HOST/DATABASE?OPTION=VALUE, and the characters `:/?#[]@%` of a user or a password \
     are percent-encoded";
 
-/// A client, and the database that the connection string names.
-pub(crate) async fn connect(uri: &str) -> Result<(Client, Option<String>), Error> {
-    let doing = "the connection string (MONGODB_URI or --uri)";
+/// The connection string of the buckets.
+pub(crate) const OF_BUCKETS: &str = "the connection string (MONGODB_URI or --uri)";
+/// That of a flat collection.
+pub(crate) const OF_SOURCE: &str =
+    "the connection string of the source (SOURCE_MONGODB_URI or --source-uri)";
+
+/// A client, and the database that the connection string names. Errors say which one it is.
+pub(crate) async fn connect(
+    uri: &str,
+    doing: &'static str,
+) -> Result<(Client, Option<String>), Error> {
     let parsed = ClientOptions::parse(uri).await;
     let mut options = match parsed {
         Ok(options) => options,

@@ -51,6 +51,7 @@ mod connect;
 mod error;
 mod exit;
 mod figures;
+mod flat;
 mod form;
 mod json;
 mod key;

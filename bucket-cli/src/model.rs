@@ -3,6 +3,7 @@
 use std::{fmt, future::Future, pin::Pin};
 
 use bucket_mongo::{BucketSpec, Bucketed, Buckets};
+use serde::de::DeserializeOwned;
 
 use crate::{
     at::{At, Session},
@@ -31,7 +32,7 @@ pub(crate) struct Adaptor<T: Bucketed> {
     settings: Settings<T>,
 }
 
-impl<T: Bucketed> Adaptor<T> {
+impl<T: Bucketed + DeserializeOwned> Adaptor<T> {
     /// The model with the handle that `T::buckets` makes.
     pub(crate) fn new() -> Self {
         Self::with(|buckets| buckets)
@@ -53,7 +54,7 @@ impl<T: Bucketed> fmt::Debug for Adaptor<T> {
     }
 }
 
-impl<T: Bucketed> Model for Adaptor<T> {
+impl<T: Bucketed + DeserializeOwned> Model for Adaptor<T> {
     fn spec(&self) -> &'static BucketSpec {
         T::SPEC
     }

@@ -1,6 +1,7 @@
 //! The models of a program, as a tuple of record types.
 
 use bucket_mongo::Bucketed;
+use serde::de::DeserializeOwned;
 
 use crate::model::{Adaptor, Model};
 
@@ -19,7 +20,7 @@ mod sealed {
 pub(crate) use sealed::List;
 use sealed::Sealed;
 
-/// Tuples of one to eight record types, each with `#[derive(Bucketed)]`. It is sealed.
+/// Tuples of one to eight record types, each with `#[derive(Deserialize, Bucketed)]`. It is sealed.
 ///
 /// ```
 /// use bucket_cli::Models;
@@ -32,9 +33,9 @@ pub trait Models: Sealed {}
 
 macro_rules! models {
     ($($name:ident)+) => {
-        impl<$($name: Bucketed),+> Models for ($($name,)+) {}
+        impl<$($name: Bucketed + DeserializeOwned),+> Models for ($($name,)+) {}
 
-        impl<$($name: Bucketed),+> Sealed for ($($name,)+) {
+        impl<$($name: Bucketed + DeserializeOwned),+> Sealed for ($($name,)+) {
             fn add_to(models: &mut List) {
                 $(models.0.push(Box::new(Adaptor::<$name>::new()));)+
             }

@@ -6,6 +6,8 @@ use std::env;
 const HIDDEN: &str = "***";
 /// Options of a connection string that hold secrets.
 const SECRET: [&str; 2] = ["tlscertificatekeyfilepassword=", "authmechanismproperties="];
+/// The options of this program whose values are connection strings.
+const OPTIONS: [&str; 2] = ["--uri", "--source-uri"];
 /// A shorter user or password is in other words by chance; hidden there, it would show itself.
 const SHORTEST: usize = 4;
 
@@ -24,18 +26,23 @@ impl Secrets {
     /// Those of the arguments and of the environment.
     pub(crate) fn of_process() -> Self {
         let mut secrets = Self::default();
-        if let Some(uri) = env::var_os("MONGODB_URI") {
-            secrets.add(&uri.to_string_lossy());
+        for name in ["MONGODB_URI", "SOURCE_MONGODB_URI"] {
+            if let Some(uri) = env::var_os(name) {
+                secrets.add(&uri.to_string_lossy());
+            }
         }
         let mut is_value = false;
         for word in env::args_os().skip(1) {
             let word = word.to_string_lossy();
-            let uri = word.strip_prefix("--uri=").unwrap_or(&word);
+            let uri = OPTIONS
+                .iter()
+                .find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
+            let uri = uri.unwrap_or(&word);
             // Also one in the wrong place, which an error names; a key may be the address of something else.
             if is_value || uri.len() < word.len() || is_like_uri(uri) {
                 secrets.add(uri);
             }
-            is_value = word == "--uri";
+            is_value = OPTIONS.contains(&word.as_ref());
         }
         secrets
     }

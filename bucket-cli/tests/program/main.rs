@@ -11,6 +11,7 @@ mod faults;
 mod late;
 mod looking;
 mod models;
+mod moving;
 mod outputs;
 mod plans;
 mod program;

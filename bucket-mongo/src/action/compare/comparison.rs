@@ -140,6 +140,25 @@ impl fmt::Display for Comparison {
     }
 }
 
+impl fmt::Display for CompareProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            documents,
+            expected,
+            records,
+            is_searching,
+        } = self;
+        write!(
+            f,
+            "{documents} of about {expected} documents, and {records} records"
+        )?;
+        if *is_searching {
+            f.write_str(", again for what differs")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.missing {

@@ -89,7 +89,7 @@ pub(super) async fn run<T: Record + DeserializeOwned>(
     Ok(comparison)
 }
 
-/// How far it is, and who is told.
+/// How far it is, and what is called with it.
 struct Told<'a> {
     progress: CompareProgress,
     tell: Option<OnProgress<'a>>,
