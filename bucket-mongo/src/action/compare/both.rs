@@ -80,6 +80,9 @@ fn records<'r, T: Record>(
             .stream()
             .map_ok(Seen::Record)
     };
-    let keys = asked.buckets.keys().stream().map_ok(of_key);
-    keys.try_flatten_unordered(SIDE_BY_SIDE)
+    // All before the first record: a model that merges buckets reads from a snapshot, which the server keeps for minutes only.
+    let keys = asked.buckets.keys().into_future();
+    let keys = stream::once(keys).map_ok(|keys| stream::iter(keys.into_iter().map(Ok)));
+    let of_keys = keys.try_flatten().map_ok(of_key);
+    of_keys.try_flatten_unordered(SIDE_BY_SIDE)
 }
