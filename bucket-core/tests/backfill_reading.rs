@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
 use bucket_core::{Record, backfill::Reading};
 use bucket_derive::Bucketed;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -146,4 +146,34 @@ fn a_struct_that_denies_unknown_fields_does_not_refuse_the_id() {
     other.insert("x", 1);
     let misfit = read::<Strict>(&other).unwrap_err();
     assert!(misfit.contains("cannot be read as `Strict`"), "{misfit}");
+}
+
+/// The record keeps the `_id` of its document, if it has one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "with_id", items = "items", capacity = 10, crate = ::bucket_core)]
+struct WithId {
+    #[serde(rename = "_id", default, skip_serializing_if = "Option::is_none")]
+    id: Option<ObjectId>,
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[test]
+fn an_id_of_another_type_is_a_misfit_and_no_other_record_loses_its_own() {
+    let document = |id: Bson| doc! { "_id": id, "device": "a", "at": DateTime::from_millis(0) };
+    let mut reading = Reading::<WithId>::new([]);
+    let mut read = |id: Bson| {
+        let raw = RawDocumentBuf::try_from(&document(id)).unwrap();
+        let record = reading.record(&raw);
+        record
+            .map(|record| record.id)
+            .map_err(|misfit| misfit.to_string())
+    };
+    let (first, last) = (ObjectId::new(), ObjectId::new());
+    assert_eq!(read(first.into()), Ok(Some(first)));
+    let misfit = read(Bson::Int32(7)).unwrap_err();
+    assert!(misfit.contains("cannot be read as `WithId`"), "{misfit}");
+    assert_eq!(read(last.into()), Ok(Some(last)));
 }

@@ -52,7 +52,7 @@ impl Misfit {
 #[derive(Debug, Clone)]
 pub struct Reading<T> {
     ignored: BTreeSet<String>,
-    /// The struct refuses an `_id`, as far as was seen.
+    /// The struct denies fields that it does not know, and `_id` is one.
     refuses_id: bool,
     record: PhantomData<fn() -> T>,
 }
@@ -94,9 +94,7 @@ impl<T: Record + DeserializeOwned> Reading<T> {
                 T::SPEC.record()
             ))
         };
-        let refused = if self.refuses_id {
-            None
-        } else {
+        if !self.refuses_id {
             let without = |name: &str| self.ignored.contains(name);
             let decoded = if self.ignored.is_empty() {
                 decode(document.as_bytes())
@@ -105,18 +103,15 @@ impl<T: Record + DeserializeOwned> Reading<T> {
             };
             match decoded {
                 Ok(record) => return Ok(record),
-                Err(error) => Some(error),
+                // Any other error is about this document. A struct that keeps the `_id` would lose it without a word.
+                Err(error) if !denies_id(&error) => return Err(unread(error)),
+                Err(_) => {}
             }
-        };
-        // A struct that denies unknown fields refuses each document for its `_id`.
-        let without = |name: &str| name == ID || self.ignored.contains(name);
-        match decode(left(document, without)?.as_bytes()) {
-            Ok(record) => {
-                self.refuses_id = true;
-                Ok(record)
-            }
-            Err(error) => Err(unread(refused.unwrap_or(error))),
         }
+        let without = |name: &str| name == ID || self.ignored.contains(name);
+        let record = decode(left(document, without)?.as_bytes()).map_err(unread)?;
+        self.refuses_id = true;
+        Ok(record)
     }
 
     fn compare(&self, document: &RawDocument, form: &RawDocument) -> Result<(), Misfit> {
@@ -125,6 +120,11 @@ impl<T: Record + DeserializeOwned> Reading<T> {
         let is_left_out = |name: &str| self.ignored.contains(name) || name == ID && !has_id;
         compare(document, form, &mut path, &is_left_out)
     }
+}
+
+/// Whether a struct denies unknown fields, and so each document for its `_id`. Only the text of serde says so.
+fn denies_id(error: &impl fmt::Display) -> bool {
+    error.to_string().contains("unknown field `_id`")
 }
 
 fn damaged(_: impl fmt::Display) -> Misfit {
