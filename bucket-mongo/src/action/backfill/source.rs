@@ -137,6 +137,26 @@ impl<'c> Source<'c> {
         })
     }
 
+    /// Checks that the name has not got another collection, or none. The server does not say it: a read of a collection that
+    /// is missing finds nothing.
+    async fn is_the_same(&self) -> Result<()> {
+        let namespace = self.documents.namespace();
+        let database = self.documents.client().database(&namespace.db);
+        let until = Instant::now() + self.patience;
+        let found = tried(until, self.context, || info(&database, &namespace.coll)).await?;
+        let what = match found {
+            None => "is gone",
+            Some(found) if self.uuid.is_some() && uuid_of(&found) != self.uuid => {
+                "was replaced by another one"
+            }
+            Some(_) => return Ok(()),
+        };
+        let message = format!(
+            "the collection `{namespace}` {what} while it was read: bring it back under its name, and call this again"
+        );
+        Err(invalid(message, self.context))
+    }
+
     /// About how many documents it has.
     pub(in crate::action) async fn expected(&self) -> Result<u64> {
         let until = Instant::now() + self.patience;
@@ -170,6 +190,8 @@ pub(in crate::action) struct Reader<'s, 'c> {
     cursor: Option<Cursor<RawDocumentBuf>>,
     /// The first document of the next chunk, which has shown where the one before it ends.
     first: Option<RawDocumentBuf>,
+    /// A cursor was opened by the name of the source, or has come to its end, since the source was last looked for.
+    is_doubtful: bool,
 }
 
 impl<'s, 'c> Reader<'s, 'c> {
@@ -179,6 +201,7 @@ impl<'s, 'c> Reader<'s, 'c> {
             order,
             cursor: None,
             first: None,
+            is_doubtful: false,
         }
     }
 
@@ -188,7 +211,13 @@ impl<'s, 'c> Reader<'s, 'c> {
         let until = Instant::now() + self.source.patience;
         loop {
             let fault = match self.try_chunk(at, most).await {
-                Ok(chunk) => return Ok(chunk),
+                Ok(chunk) => {
+                    if self.is_doubtful {
+                        self.source.is_the_same().await?;
+                        self.is_doubtful = false;
+                    }
+                    return Ok(chunk);
+                }
                 Err(fault) => fault,
             };
             // The next read begins anew at the position.
@@ -198,6 +227,7 @@ impl<'s, 'c> Reader<'s, 'c> {
                 matches!(&fault, ReadFault::Driver(error) if is_cursor_gone(error));
             let error = Error::read_by(self.order.index().unwrap_or("_id_"), fault, context);
             if matches!(error.kind(), ErrorKind::MissingIndex { .. }) {
+                self.source.is_the_same().await?;
                 return Err(self.without_index());
             }
             if !(lost_its_cursor && Instant::now() < until) {
@@ -214,6 +244,7 @@ impl<'s, 'c> Reader<'s, 'c> {
             let Some(find) = self.order.find(at) else {
                 return Ok(gathering.end());
             };
+            self.is_doubtful = true;
             let opened = timeout(patience, self.source.open(find, most)).await;
             self.cursor = Some(opened.map_err(late)??);
         }
@@ -223,6 +254,7 @@ impl<'s, 'c> Reader<'s, 'c> {
         while let Some(cursor) = &mut self.cursor {
             if !timeout(patience, cursor.advance()).await.map_err(late)?? {
                 self.cursor = None;
+                self.is_doubtful = true;
                 break;
             }
             let document = cursor.current().to_owned();

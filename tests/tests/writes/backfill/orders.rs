@@ -173,3 +173,56 @@ async fn a_job_goes_on_only_in_its_own_order_and_with_its_own_source() {
     assert_eq!(counts(&report.await.unwrap()), [3_000, 3_000, 0, 0]);
     assert_stored(&buckets, records).await;
 }
+
+/// Renames the source of a test, or back.
+async fn rename(database: &Database, from: &str, to: &str) {
+    let name = database.name();
+    let renamed =
+        doc! { "renameCollection": format!("{name}.{from}"), "to": format!("{name}.{to}") };
+    let admin = database.client().database("admin");
+    admin.run_command(renamed).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_goes_during_a_run_ends_it_and_the_job_goes_on_when_it_is_back() {
+    for (by_index, is_replaced) in [(false, false), (true, false), (false, true), (true, true)] {
+        let database = database().await;
+        let buckets = handle::<Counted>(&database).await;
+        if by_index {
+            index(&database, 1).await;
+        }
+        let records = fill::<Counted>(&database, 2, 12_000).await;
+        let source = flat(&database);
+        let mut is_there = true;
+        let call = buckets.backfill_from(&source).on_progress(|_| {
+            if !std::mem::take(&mut is_there) {
+                return;
+            }
+            let goes = async {
+                rename(&database, "flat", "away").await;
+                if is_replaced {
+                    flat(&database).insert_one(doc! {}).await.unwrap();
+                }
+            };
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(goes));
+        });
+        let error = call.await.unwrap_err();
+        let text = if is_replaced {
+            "was replaced"
+        } else {
+            "is gone"
+        };
+        assert!(
+            error.is_invalid_input() && error.to_string().contains(text),
+            "{error}"
+        );
+        assert_ne!(job(&database).await.get_str("pass").unwrap(), "done");
+        if is_replaced {
+            flat(&database).drop().await.unwrap();
+        }
+        rename(&database, "away", "flat").await;
+        let report = buckets.backfill_from(&source).await.unwrap();
+        assert_eq!(counts(&report), [12_000, 12_000, 0, 0], "{report}");
+        assert_stored(&buckets, records).await;
+    }
+}
