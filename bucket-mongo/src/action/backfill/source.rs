@@ -13,7 +13,7 @@ use bucket_core::{
 use mongodb::{
     Collection, Cursor, Database,
     bson::{Bson, Document, RawDocument, RawDocumentBuf, doc},
-    options::{FindOptions, Hint},
+    options::{FindOptions, Hint, ReadPreference, SelectionCriteria},
 };
 use tokio::time::{Instant, timeout};
 
@@ -42,6 +42,11 @@ pub(in crate::action) struct Source<'c> {
 
 fn invalid(message: String, context: &Context) -> Error {
     Error::new(ErrorKind::InvalidArgument { message }, context)
+}
+
+/// A secondary may lack the last documents, and the job would be done without them.
+const fn primary() -> SelectionCriteria {
+    SelectionCriteria::ReadPreference(ReadPreference::Primary)
 }
 
 /// What the server lists of a collection.
@@ -160,7 +165,10 @@ impl<'c> Source<'c> {
     /// About how many documents it has.
     pub(in crate::action) async fn expected(&self) -> Result<u64> {
         let until = Instant::now() + self.patience;
-        let count = || self.documents.estimated_document_count();
+        let count = || {
+            let count = self.documents.estimated_document_count();
+            count.selection_criteria(primary())
+        };
         tried(until, self.context, count).await
     }
 
@@ -174,6 +182,7 @@ impl<'c> Source<'c> {
             Ok(name) => Hint::Name(name),
             Err(keys) => Hint::Keys(keys),
         });
+        options.selection_criteria = Some(primary());
         options.min = find.min;
         options.max = find.max;
         options.sort = Some(find.sort);

@@ -1,7 +1,10 @@
 //! Sources that are refused, missing or empty.
 
 use super::*;
-use bucket_mongo::testing::DevServer;
+use bucket_mongo::{
+    mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria},
+    testing::DevServer,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_view_a_time_series_and_the_collection_itself_are_refused() {
@@ -45,6 +48,23 @@ async fn an_empty_or_missing_source_is_a_report_of_zero() {
     let report = buckets.backfill_from(&source).await.unwrap();
     assert_eq!((counts(&report), report.is_whole()), ([0; 4], true));
     assert_eq!(job(&database).await.get_str("pass").unwrap(), "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_is_read_from_the_primary_whatever_its_client_prefers() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    let records = fill::<Counted>(&database, 2, 100).await;
+    // The only member is the primary, so a read of a secondary would find no server.
+    let secondary = SelectionCriteria::ReadPreference(ReadPreference::Secondary { options: None });
+    let options = CollectionOptions::builder()
+        .selection_criteria(secondary)
+        .build();
+    let source = database.collection_with_options::<Document>("flat", options);
+    let buckets = buckets.with_deadline(Duration::from_secs(10));
+    let report = buckets.backfill_from(&source).await.unwrap();
+    assert_eq!(report.stored, 100);
+    assert_stored(&buckets, records).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
