@@ -1,13 +1,14 @@
 //! A job: what is stored of its progress, and the statements that guard each step of it.
 //!
-//! Each step has a number. Whoever begins to work on a job sets the next number, and so does each chunk in its transaction.
-//! Both match only the number that the worker has set before. So of two workers the later one goes on, and the other one stores
-//! nothing more.
+//! Each step has a number. Whoever begins to work on a job sets the next number and an id of its own, and each chunk sets the next
+//! number in its transaction. Both match only what the worker has set before. So of two workers the later one goes on, and the
+//! other one stores nothing more. The number by itself would not do: a job that is removed and begun anew counts from 0 again, and
+//! so does one whose last claim was rolled back.
 //!
 //! The job also names the sessions of its workers. A process that is killed may leave a transaction open, which keeps others
 //! from its documents for a minute: the next worker ends the sessions that are named.
 
-use bson::{Bson, DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, doc, oid::ObjectId};
 
 use super::order::{Order, Pass, Position};
 use crate::model::{spec::ID, whole};
@@ -40,6 +41,8 @@ pub struct Job {
     index: Option<String>,
     fields: Vec<String>,
     step: i64,
+    /// Who works on it.
+    worker: Option<ObjectId>,
     position: Position,
     counts: Counts,
     sessions: Vec<Document>,
@@ -61,7 +64,7 @@ pub enum JobFault {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Advance {
-    /// Matches the job, if nobody else has set another number.
+    /// Matches the job, if nobody else has set another number or worker.
     pub filter: Document,
     /// The change.
     pub update: Document,
@@ -77,6 +80,7 @@ impl Job {
             index: order.index().map(str::to_owned),
             fields: order.fields().map(str::to_owned).collect(),
             step: 0,
+            worker: None,
             position: order.begin(),
             counts: Counts::default(),
             sessions: Vec::new(),
@@ -104,6 +108,7 @@ impl Job {
             "index": self.index.clone(),
             "fields": self.fields.clone(),
             "step": self.step,
+            "worker": self.worker,
             "pass": pass_name(self.position.pass),
             "place": self.position.place.clone(),
             "crowds": [],
@@ -153,6 +158,11 @@ impl Job {
                 .map(|name| name.as_str().map(str::to_owned))
                 .collect::<Option<_>>()?,
             step: whole::field(document, "step")?,
+            worker: match filled("worker") {
+                Some(Bson::ObjectId(worker)) => Some(*worker),
+                Some(_) => return None,
+                None => None,
+            },
             position: Position {
                 pass,
                 place: match filled("place") {
@@ -224,19 +234,22 @@ impl Job {
     fn guarded(&self, step: i64, update: Document) -> Advance {
         let mut filter = self.filter();
         filter.insert("step", step);
+        filter.insert("worker", self.worker);
         Advance { filter, update }
     }
 
-    /// Makes this worker the one that goes on; [`claimed`](Self::claimed) follows.
+    /// Makes this worker, which has this id for this claim only, the one that goes on; [`claimed`](Self::claimed) follows.
     #[must_use]
-    pub fn claim(&self, now: DateTime) -> Advance {
-        let update = doc! { "$set": { "step": self.step + 1, "changed": now } };
+    pub fn claim(&self, worker: ObjectId, now: DateTime) -> Advance {
+        let step = self.step + 1;
+        let update = doc! { "$set": { "step": step, "worker": worker, "changed": now } };
         self.guarded(self.step, update)
     }
 
     /// This worker goes on.
-    pub fn claimed(&mut self) {
+    pub fn claimed(&mut self, worker: ObjectId) {
         self.step += 1;
+        self.worker = Some(worker);
     }
 
     /// The first statement of a chunk: nothing else of it is sent where another worker has taken over.
@@ -303,7 +316,7 @@ fn pass_name(pass: Pass) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use bson::{Bson, DateTime, doc};
+    use bson::{Bson, DateTime, doc, oid::ObjectId};
 
     use super::{Counts, Job, JobFault};
     use crate::backfill::{
@@ -328,7 +341,7 @@ mod tests {
         other.insert("source", Bson::Null);
         assert!(job.stored(&other).is_ok());
         for name in [
-            "step", "pass", "fields", "sessions", "crowds", "read", "_id",
+            "step", "pass", "fields", "sessions", "crowds", "read", "worker", "_id",
         ] {
             let mut other = document.clone();
             other.insert(name, "x");
@@ -341,14 +354,18 @@ mod tests {
     }
 
     #[test]
-    fn each_statement_requires_the_number_of_the_one_before() {
+    fn each_statement_requires_the_number_of_the_one_before_and_its_worker() {
         let mut job = job();
-        let claim = job.claim(DateTime::from_millis(0));
+        let worker = ObjectId::new();
         let id = doc! { "from": "a.b", "to": "readings" };
-        assert_eq!(claim.filter, doc! { "_id": id.clone(), "step": 0_i64 });
-        job.claimed();
+        let filter = |step: i64, worker: Option<ObjectId>| doc! { "_id": id.clone(), "step": step, "worker": worker };
+        let claim = job.claim(worker, DateTime::from_millis(0));
+        assert_eq!(claim.filter, filter(0, None));
+        let set = claim.update.get_document("$set").unwrap();
+        assert_eq!(set.get_object_id("worker").unwrap(), worker);
+        job.claimed(worker);
         let begun = job.begin_step();
-        assert_eq!(begun.filter, doc! { "_id": id.clone(), "step": 1_i64 });
+        assert_eq!(begun.filter, filter(1, Some(worker)));
         assert_eq!(begun.update, doc! { "$set": { "step": 2_i64 } });
         let next = Position {
             pass: Pass::Index,
@@ -360,7 +377,7 @@ mod tests {
             ..Counts::default()
         };
         let ended = job.end_step(&next, counts, DateTime::from_millis(0));
-        assert_eq!(ended.filter, doc! { "_id": id.clone(), "step": 2_i64 });
+        assert_eq!(ended.filter, filter(2, Some(worker)));
         job.made_step(next.clone(), counts);
         assert_eq!((job.position(), job.counts()), (&next, counts));
         assert_eq!(job.begin_step().filter.get_i64("step").unwrap(), 2);

@@ -8,7 +8,7 @@ use bucket_core::{
 };
 use mongodb::{
     ClientSession, Collection,
-    bson::{DateTime, Document, doc},
+    bson::{DateTime, Document, doc, oid::ObjectId},
     error::{ErrorKind as DriverKind, WriteFailure},
     options::WriteConcern,
 };
@@ -106,11 +106,12 @@ impl Jobs {
             let ended = timeout(END, admin.run_command(kill)).await;
             tracing::debug!(target: crate::trace::WRITE, ended = ended.is_ok_and(|it| it.is_ok()), "killSessions");
         }
-        let claim = job.claim(DateTime::now());
+        let worker = ObjectId::new();
+        let claim = job.claim(worker, DateTime::now());
         if !self.send(claim).await? {
             return Ok(None);
         }
-        job.claimed();
+        job.claimed(worker);
         self.send(job.forget_sessions(&sessions)).await?;
         Ok(Some(job))
     }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use bucket_mongo::ErrorKind;
+use bucket_mongo::{ErrorKind, bson::oid::ObjectId};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::*;
@@ -85,6 +85,41 @@ async fn a_worker_that_was_overtaken_stores_nothing_more() {
     let report = buckets.backfill_from(&source).await.unwrap();
     assert_eq!(counts(&report), [4_000, 4_000, 0, 0]);
     assert_stored(&buckets, records).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_of_a_job_that_was_begun_anew_stores_nothing_more() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    fill::<Counted>(&database, 2, 4_000).await;
+    let source = flat(&database);
+    let jobs = database.collection::<Document>("bucket_backfills");
+    let most = NonZeroU32::new(1_000).unwrap();
+    let mut seen = Vec::new();
+    let slow = buckets
+        .backfill_from(&source)
+        .throttle(most)
+        .on_progress(|done| {
+            seen.push(done.read);
+            if seen.len() > 1 {
+                return;
+            }
+            // The job was removed, and another worker has come as far as this one.
+            let anew = async {
+                let worker = doc! { "$set": { "worker": ObjectId::new() } };
+                jobs.update_one(doc! {}, worker).await.unwrap();
+            };
+            tokio::task::block_in_place(|| {
+                tokio::runtime::Handle::current().block_on(anew);
+            });
+        });
+    let error = slow.await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::TakenOver { .. }),
+        "{error:?}"
+    );
+    assert_eq!(seen, [1_000], "it has stored more");
+    assert_eq!(stored(&buckets).await.len(), 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
