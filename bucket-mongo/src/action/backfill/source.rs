@@ -186,9 +186,10 @@ impl<'c> Source<'c> {
         options.min = find.min;
         options.max = find.max;
         options.sort = Some(find.sort);
-        // One more shows where the chunk ends.
-        options.batch_size = u32::try_from(most.saturating_add(1)).ok();
-        self.documents.find(find.filter).with_options(options).await
+        // One more shows where the chunk ends. What is mostly left out needs the largest replies.
+        let most = most.saturating_add(1);
+        options.batch_size = u32::try_from(most).ok().filter(|_| !find.is_sparse);
+        self.documents.find(doc! {}).with_options(options).await
     }
 }
 
