@@ -50,6 +50,8 @@ pub(super) struct Storing<'a, T: Record> {
     pub(super) last_stored: Option<RawDocumentBuf>,
     /// When the attempts of the chunk end.
     pub(super) until: Instant,
+    /// The last attempt has used up its time before its commit. What error that gives depends on where it was.
+    ran_out: bool,
     context: Context,
 }
 
@@ -89,6 +91,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
             transaction: Some(transaction),
             last_stored: None,
             until: Instant::now(),
+            ran_out: false,
             context: context.clone(),
         }
     }
@@ -123,7 +126,8 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
 
     /// What a chunk is stored in after this error.
     fn parts(&self, chunk: &Chunk, pass: Pass, error: &Error) -> Option<(Chunk, Chunk)> {
-        let helps = is_too_slow(error) && chunk.documents.len() > FEW;
+        let is_slow = is_too_slow(error) || self.ran_out;
+        let helps = is_slow && chunk.documents.len() > FEW;
         if helps {
             chunk.halves(self.order, pass)
         } else {
@@ -137,6 +141,7 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         let mut prepared = Prepared::of(chunk, &mut self.reading).await;
         self.until = Instant::now() + self.patience();
         loop {
+            self.ran_out = false;
             if prepared.has_rejects() {
                 self.create_rejects().await?;
             }
@@ -187,18 +192,22 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
         let (job, jobs) = (self.job.clone(), self.jobs.clone());
         let rejects = self.has_rejects.then(|| self.rejects.clone());
         let mut begun = self.begin().await?;
-        let ended = match begun.make(prepared, &job, &jobs, rejects.as_ref()).await {
+        let made = begun.make(prepared, &job, &jobs, rejects.as_ref()).await;
+        let ran_out = made.is_err() && Instant::now() >= begun.until;
+        let ended = match made {
             Ok(made @ (Made::Refused(_) | Made::Rejects)) => {
                 begun.give_up().await;
                 return Ok(Some(made));
             }
             Err(error) if is_ended_by_others(&error) => {
                 begun.give_up().await;
+                self.ran_out = ran_out;
                 again(error, self.until).await?;
                 return Ok(None);
             }
             made => begun.transaction.end(made).await,
         };
+        self.ran_out = ran_out;
         if ended.is_err() {
             // It is left to itself: it may be open.
             self.transaction = None;

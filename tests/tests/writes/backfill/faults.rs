@@ -90,3 +90,27 @@ async fn others_insert_into_the_same_keys_meanwhile() {
     assert_eq!(counts(&report.unwrap()), [8_000, 8_000, 0, 0]);
     assert_stored(&buckets, records.into_iter().chain(live)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunk_that_uses_up_its_time_is_stored_in_parts() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let database = server.database("slow").await.unwrap();
+    let buckets = handle::<Counted>(&database).await;
+    let records = fill::<Counted>(&database, 1, 600).await;
+    let admin = server.client().await.unwrap().database("admin");
+    // The first statement of the records has no answer in time.
+    let namespace = format!("{}.events", database.name());
+    let slow = doc! {
+        "failCommands": ["insert", "update", "bulkWrite"], "namespace": namespace,
+        "blockConnection": true, "blockTimeMS": 6_000,
+    };
+    let fail = doc! { "configureFailPoint": "failCommand", "mode": { "times": 1 }, "data": slow };
+    admin.run_command(fail).await.unwrap();
+    let buckets = buckets.with_deadline(Duration::from_secs(3));
+    let report = buckets.backfill_from(&flat(&database)).await.unwrap();
+    assert_eq!(counts(&report), [600, 600, 0, 0], "{report}");
+    let buckets = buckets.with_deadline(PATIENCE);
+    assert_stored(&buckets, records).await;
+}
