@@ -167,11 +167,11 @@ impl InsertReport {
         self.failures.stopped_by()
     }
 
-    pub(super) fn next_index(&mut self) -> usize {
+    pub(in crate::action) fn next_index(&mut self) -> usize {
         self.failures.next_index()
     }
 
-    pub(super) fn fail(&mut self, index: usize, error: Error) {
+    pub(in crate::action) fn fail(&mut self, index: usize, error: Error) {
         self.failures.push(FailedRecord { index, error });
     }
 

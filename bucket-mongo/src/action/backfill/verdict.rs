@@ -5,6 +5,7 @@ use bucket_core::write::{
     codes::{NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE},
 };
 
+use super::tries::is_ended_by_others;
 use crate::{Error, ErrorKind, InsertReport, Result};
 
 /// `DocumentValidationFailure`, and a document that is too large after an update.
@@ -32,8 +33,9 @@ pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
     for failed in report.failed() {
         let error = &failed.error;
         match error.kind() {
-            // An earlier statement has ended the transaction. Whatever the kind is, nothing of it is stored.
-            _ if error.code() == Some(NO_SUCH_TRANSACTION) => ended = ended.or(Some(error)),
+            // An earlier statement, or somebody else, has ended the transaction. Whatever the kind is, nothing of it is stored,
+            // and no record is to blame.
+            _ if is_ended_by_others(error) => ended = ended.or(Some(error)),
             _ if passes(error) => return Err(error.clone()),
             ErrorKind::Encode(_) | ErrorKind::Conflict { .. } => {
                 rejects.push((failed.index, error.clone()));
@@ -44,7 +46,7 @@ pub(super) fn judge(report: &InsertReport) -> Result<Verdict> {
             _ => return Err(error.clone()),
         }
     }
-    match (refusal, report.stopped_by().or(ended)) {
+    match (refusal, ended.or(report.stopped_by())) {
         (Some(refusal), _) => Ok(Verdict::Refused(refusal.clone())),
         (None, Some(stopped)) => Err(stopped.clone()),
         (None, None) => Ok(Verdict::Stored(rejects)),
@@ -76,5 +78,41 @@ pub(super) fn is_too_slow(error: &Error) -> bool {
         ErrorKind::Contention { .. } | ErrorKind::TimedOut { .. } => true,
         ErrorKind::Server { code, .. } => CODES.contains(code),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bucket_core::write::codes::{INTERRUPTED, NO_SUCH_TRANSACTION};
+
+    use super::{Verdict, judge};
+    use crate::{Error, ErrorKind, InsertReport, error::Context};
+
+    fn refused(code: i32) -> Error {
+        let context = Context {
+            operation: "backfill_from",
+            collection: "events",
+            spec: None,
+            key: None,
+        };
+        let message = "no".to_owned();
+        Error::with_code(ErrorKind::Server { code, message }, &context, code)
+    }
+
+    fn report(code: i32) -> InsertReport {
+        let mut report = InsertReport::default();
+        let index = report.next_index();
+        report.fail(index, refused(code));
+        report
+    }
+
+    #[test]
+    fn an_attempt_that_others_have_ended_is_no_refusal_of_a_record() {
+        for code in [NO_SUCH_TRANSACTION, INTERRUPTED] {
+            let error = judge(&report(code)).unwrap_err();
+            assert_eq!(error.code(), Some(code));
+        }
+        let verdict = judge(&report(121)).unwrap();
+        assert!(matches!(verdict, Verdict::Refused(_)), "{verdict:?}");
     }
 }
