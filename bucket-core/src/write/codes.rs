@@ -93,7 +93,7 @@ const UNKNOWN_FIELD: [i32; 2] = [40_415, 323];
 /// statement of ours changes one document of at most 16 MB. The server does not repeat such a write by itself,
 /// as it does after 365 and 112, and gives the error no label. A large transaction of the user's that got it
 /// is likely to get it again.
-const TOO_LARGE_FOR_CACHE: i32 = 388;
+pub const TOO_LARGE_FOR_CACHE: i32 = 388;
 
 /// Shutting down, write conflict, stepped down, temporarily unavailable, too large for the cache just now, not
 /// primary, interrupted: nothing is wrong with the statement.

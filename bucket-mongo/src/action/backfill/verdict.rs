@@ -2,7 +2,7 @@
 
 use bucket_core::write::{
     blames_a_record,
-    codes::{NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE},
+    codes::{NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE, TOO_LARGE_FOR_CACHE},
 };
 
 use super::tries::is_ended_by_others;
@@ -73,7 +73,7 @@ pub(super) fn is_of_record(error: &Error) -> bool {
 pub(super) fn is_too_slow(error: &Error) -> bool {
     /// `MaxTimeMSExpired`, `WriteConflict`, `NoSuchTransaction`, `TransactionTooLarge`,
     /// `TransactionExceededLifetimeLimitSeconds`, `TransactionTooLargeForCache`
-    const CODES: [i32; 6] = [50, 112, NO_SUCH_TRANSACTION, 257, 290, 396];
+    const CODES: [i32; 6] = [50, 112, NO_SUCH_TRANSACTION, 257, 290, TOO_LARGE_FOR_CACHE];
     match error.kind() {
         ErrorKind::Contention { .. } | ErrorKind::TimedOut { .. } => true,
         ErrorKind::Server { code, .. } => CODES.contains(code),
