@@ -19,8 +19,9 @@ use super::{
     begun::{Begun, Made, transaction},
     jobs::{Jobs, NamedSessions},
     prepared::Prepared,
+    suspects::Others,
     tries::{again, is_ended_by_others, patience, tried},
-    verdict::{is_of_record, is_too_slow},
+    verdict::{is_of_all, is_of_record, is_too_slow},
 };
 use crate::{
     Buckets, Error, Result,
@@ -179,8 +180,13 @@ impl<'a, T: Record + DeserializeOwned> Storing<'a, T> {
                 Err(error)
             };
         };
-        if !is_of_record(&error) && !self.takes_others(rest).await? {
-            return Err(error);
+        if !is_of_record(&error) {
+            match self.others(rest).await? {
+                Others::Taken => {}
+                // The call would end here each time. The reject has the reason and the document.
+                Others::Unasked if !is_of_all(&error) => {}
+                Others::Unasked | Others::Refused => return Err(error),
+            }
         }
         prepared.reject(at, &error);
         self.until = Instant::now() + self.patience();

@@ -12,6 +12,17 @@ use serde::de::DeserializeOwned;
 use super::{storing::Storing, tries::again, verdict::Verdict};
 use crate::{Error, Result};
 
+/// What the server does with other records than the one that it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// It takes one.
+    Taken,
+    /// It takes none.
+    Refused,
+    /// There is none that it could be asked about.
+    Unasked,
+}
+
 impl<T: Record + DeserializeOwned> Storing<'_, T> {
     /// The first record that is refused after those before it, which go through together.
     pub(super) async fn first_refused(&mut self, records: &[T]) -> Result<Option<(usize, Error)>> {
@@ -29,21 +40,24 @@ impl<T: Record + DeserializeOwned> Storing<'_, T> {
         Ok(refused.checked_sub(1).map(|at| (at, error)))
     }
 
-    /// Whether the server takes any other record. It may refuse all, whatever they are: no disk is left, or a quota is used up.
-    pub(super) async fn takes_others(&mut self, rest: &[Chunk]) -> Result<bool> {
+    /// What the server does with other records. It may refuse all, whatever they are: no disk is left, or a quota is used up.
+    pub(super) async fn others(&mut self, rest: &[Chunk]) -> Result<Others> {
         // One of each part: these are few, and far from each other.
         let of_rest = rest.iter().rev().filter_map(|part| part.documents.last());
         let witnesses: Vec<RawDocumentBuf> = of_rest.chain(&self.last_stored).cloned().collect();
+        let mut others = Others::Unasked;
         for witness in witnesses {
             let Ok(record) = self.reading.record(&witness) else {
                 continue;
             };
-            // A record that is known by its id is not sent, and so says nothing.
-            if let (None, 1..) = self.trial([&record]).await? {
-                return Ok(true);
+            match self.trial([&record]).await? {
+                (None, 1..) => return Ok(Others::Taken),
+                (Some(_), _) => others = Others::Refused,
+                // A record that is known by its id is not sent, and so says nothing.
+                (None, 0) => {}
             }
         }
-        Ok(false)
+        Ok(others)
     }
 
     /// Why the server refuses these records together, if it does, and how many it would store. Nothing of them is stored.

@@ -2,7 +2,7 @@
 
 use bucket_core::write::{
     blames_a_record,
-    codes::{NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE, TOO_LARGE_FOR_CACHE},
+    codes::{ILLEGAL_OPERATION, INVALID_OPTIONS, NAMESPACE_NOT_FOUND, NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE, TOO_LARGE_FOR_CACHE},
 };
 
 use super::tries::is_ended_by_others;
@@ -65,6 +65,20 @@ pub(super) fn is_of_record(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::DuplicateKey { .. } => true,
         ErrorKind::Server { code, .. } => OF_A_RECORD.contains(code) || blames_a_record(*code),
+        _ => false,
+    }
+}
+
+/// Whether a refusal is about the collection or the server, so that any other record would be refused, too.
+pub(super) fn is_of_all(error: &Error) -> bool {
+    /// `AtlasError`, as for a quota that is used up, and `OutOfDiskSpace`
+    const NO_ROOM: [i32; 2] = [8_000, 14_031];
+    match error.kind() {
+        ErrorKind::OtherCapacity { .. } => true,
+        ErrorKind::Server { code, .. } => {
+            matches!(*code, ILLEGAL_OPERATION | INVALID_OPTIONS | NAMESPACE_NOT_FOUND)
+                || NO_ROOM.contains(code)
+        }
         _ => false,
     }
 }

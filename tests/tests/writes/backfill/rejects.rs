@@ -276,6 +276,29 @@ async fn a_server_that_refuses_everything_ends_the_call_and_rejects_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refused_record_is_a_reject_if_all_others_are_stored_already() {
+    let database = database().await;
+    let buckets = handle::<Identified>(&database).await;
+    // Without notes.
+    let records: Vec<Identified> = (0..20)
+        .map(|at| Identified::of("d0", at * 7 + 1))
+        .collect();
+    let typed = database.collection::<Identified>("flat");
+    typed.insert_many(&records).await.unwrap();
+    let report = buckets.backfill_from(&flat(&database)).await.unwrap();
+    assert_eq!(counts(&report), [20, 20, 0, 0], "{report}");
+    // A note is no place: a code that says nothing about records by itself.
+    let index = doc! { "name": "places", "key": { "items.note": "2dsphere" } };
+    let command = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    typed.insert_one(&Identified::of("d0", 7)).await.unwrap();
+    let again = buckets.backfill_from(&flat(&database)).named("again");
+    let report = again.await.unwrap();
+    assert_eq!(counts(&report), [21, 0, 20, 1], "{report}");
+    assert_stored(&buckets, records).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_document_of_the_largest_size_is_a_reject_without_its_content() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
