@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bucket_core::{
     Record,
-    backfill::{Chunk, Find, Gathering, Job, Order, Position},
+    backfill::{Chunk, Find, Gathering, Job, Order, Position, rejects_name},
     write::{
         Listing,
         codes::{INTERRUPTED, NAMESPACE_NOT_FOUND},
@@ -105,6 +105,16 @@ impl<'c> Source<'c> {
         if uuid.is_some() && target == uuid {
             let message = format!(
                 "`{namespace}` is the collection of the buckets: give this call the one that has the documents"
+            );
+            return Err(invalid(message, context));
+        }
+        let rejects = rejects_name(T::SPEC.collection());
+        let rejects = tried(until, context, || info(store.database(), &rejects));
+        let rejects = rejects.await?.as_ref().and_then(uuid_of);
+        if uuid.is_some() && rejects == uuid {
+            let message = format!(
+                "`{namespace}` has the rejects of these buckets, each with its document in `document`: copy the documents into a \
+                 collection of their own with `$replaceWith` and `$out`, and give this call that one"
             );
             return Err(invalid(message, context));
         }

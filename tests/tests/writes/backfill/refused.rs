@@ -7,18 +7,20 @@ use bucket_mongo::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_a_time_series_and_the_collection_itself_are_refused() {
+async fn a_view_a_time_series_and_the_collections_of_the_buckets_are_refused() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
     fill::<Counted>(&database, 2, 10).await;
     let view = doc! { "create": "view", "viewOn": "flat", "pipeline": [] };
     database.run_command(view).await.unwrap();
+    database.create_collection("events_rejects").await.unwrap();
     let series = doc! { "create": "series", "timeseries": { "timeField": "at" } };
     database.run_command(series).await.unwrap();
     for (name, text) in [
         ("view", "$out"),
         ("series", "$out"),
         ("events", "the collection of the buckets"),
+        ("events_rejects", "$replaceWith"),
     ] {
         let source = database.collection::<Document>(name);
         for error in [

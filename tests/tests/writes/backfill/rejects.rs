@@ -299,6 +299,33 @@ async fn a_refused_record_is_a_reject_if_all_others_are_stored_already() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rejects_are_stored_from_a_collection_of_their_documents() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    let mut records = fill::<Counted>(&database, 2, 10).await;
+    let late = Counted::of("d0", 10);
+    let mut document = bucket_mongo::bson::serialize_to_document(&late).unwrap();
+    document.insert("__v", 1);
+    flat(&database).insert_one(document).await.unwrap();
+    let report = buckets.backfill_from(&flat(&database)).await.unwrap();
+    assert_eq!(counts(&report), [11, 10, 0, 1], "{report}");
+    let copied = [
+        doc! { "$match": { "document": { "$type": "object" } } },
+        doc! { "$replaceWith": "$document" },
+        doc! { "$out": "corrected" },
+    ];
+    let rejects = database.collection::<Document>("events_rejects");
+    rejects.aggregate(copied).await.unwrap();
+    let corrected = database.collection::<Document>("corrected");
+    let none = doc! { "$unset": { "__v": "" } };
+    corrected.update_many(doc! {}, none).await.unwrap();
+    let report = buckets.backfill_from(&corrected).await.unwrap();
+    assert_eq!(counts(&report), [1, 1, 0, 0], "{report}");
+    records.push(late);
+    assert_stored(&buckets, records).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_document_of_the_largest_size_is_a_reject_without_its_content() {
     let database = database().await;
     let buckets = handle::<Counted>(&database).await;
