@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::edit::passes,
-    collection::list_indexes,
+    collection::{list_indexes, simple_collation},
     error::{Context, ReadFault},
     writer::faults::code,
 };
@@ -188,6 +188,9 @@ impl<'c> Source<'c> {
         most: usize,
     ) -> mongodb::error::Result<Cursor<RawDocumentBuf>> {
         let mut options = FindOptions::default();
+        // An index that is listed without a collation has none, also where the collection has one. That of `_id` has the
+        // collection's.
+        options.collation = find.hint.is_ok().then(simple_collation);
         options.hint = Some(match find.hint {
             Ok(name) => Hint::Name(name),
             Err(keys) => Hint::Keys(keys),

@@ -1,5 +1,7 @@
 //! Sources that are refused, missing or empty.
 
+use std::num::NonZeroU32;
+
 use super::*;
 use bucket_mongo::{
     mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria},
@@ -87,6 +89,28 @@ async fn a_capped_source_and_one_with_a_collation_are_read() {
         assert_eq!(report.stored, 2_500);
         assert_stored(&buckets, records).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_simple_index_of_a_source_with_a_collation_is_read_by() {
+    let database = database().await;
+    let buckets = handle::<Counted>(&database).await;
+    let create =
+        doc! { "create": "flat", "collation": { "locale": "en", "numericOrdering": true } };
+    database.run_command(create).await.unwrap();
+    let index = doc! {
+        "name": "by_device", "key": { "device": 1, "at": 1 }, "collation": { "locale": "simple" },
+    };
+    let command = doc! { "createIndexes": "flat", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    // Of the devices d2 and d10 the collation and the index have another one first.
+    let records = fill::<Counted>(&database, 12, 5_000).await;
+    let most = NonZeroU32::new(2_000).unwrap();
+    let backfill = buckets.backfill_from(&flat(&database)).throttle(most);
+    let report = backfill.await.unwrap();
+    assert_eq!(counts(&report), [5_000, 5_000, 0, 0], "{report}");
+    assert_eq!(job(&database).await.get_str("index").unwrap(), "by_device");
+    assert_stored(&buckets, records).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
