@@ -178,6 +178,7 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
         let position = self.storing.job.position().clone();
         let mut next = self.reader.chunk(&position, self.pace.documents()).await?;
         loop {
+            let begun = Clock::now();
             let after = next.next.clone();
             let most = self.pace.documents();
             let (storing, pace, reader) = (&mut self.storing, &mut self.pace, &mut self.reader);
@@ -189,7 +190,8 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
             };
             let (stored, following) = join(storing.store(next, pace), reading).await;
             let stored = stored?;
-            self.read += stored.read;
+            let read = stored.read;
+            self.read += read;
             self.report.chunks += 1;
             self.report.keep(stored.rejects);
             self.tell();
@@ -197,7 +199,7 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
                 return Ok(());
             };
             next = following?;
-            sleep(self.pause()).await;
+            sleep(self.pause(read, begun.elapsed())).await;
         }
     }
 
@@ -214,13 +216,12 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
         }
     }
 
-    /// Until as much time has passed as the throttle gives to what was stored.
-    fn pause(&self) -> Duration {
+    /// The pause after a chunk of this number of documents that took this time. A chunk that took longer is not made up for.
+    fn pause(&self, read: u64, took: Duration) -> Duration {
         if let Some(most) = self.throttle {
             #[expect(clippy::cast_precision_loss, reason = "a pause need not be exact")]
-            let time = Duration::try_from_secs_f64(self.read as f64 / f64::from(most.get()));
-            let time = time.unwrap_or(Duration::ZERO);
-            return time.saturating_sub(self.begun.elapsed());
+            let time = Duration::try_from_secs_f64(read as f64 / f64::from(most.get()));
+            return time.unwrap_or(Duration::ZERO).saturating_sub(took);
         }
         Duration::ZERO
     }
