@@ -405,6 +405,33 @@ async fn no_position_skips_a_refused_record_where_an_average_is_stored() {
     check_refused::<Averaged>().await;
 }
 
+#[tokio::test]
+async fn a_refusal_in_a_transaction_ends_it_for_the_later_records_of_the_source() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let index = doc! { "name": "positions", "key": { "items.position": 1 }, "unique": true };
+    let command = doc! { "createIndexes": "orders", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    buckets.insert(&Counted::at(17)).await.unwrap();
+    let records: Vec<Counted> = positions(0, 40);
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let insert = buckets.insert_many(&records).from_source("s", 0);
+    let report = insert.session(&mut session).await.unwrap();
+    session.abort_transaction().await.unwrap();
+    let failed = report.failed();
+    assert!(failed[0].error.is_duplicate_key(), "{report:?}");
+    let last = failed.last().unwrap();
+    assert_eq!((last.index, last.error.code()), (39, Some(251)), "{last:?}");
+    let is_known =
+        |error: &bucket_mongo::Error| error.is_duplicate_key() || error.code() == Some(251);
+    assert!(
+        failed.iter().all(|failed| is_known(&failed.error)),
+        "{report:?}"
+    );
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "orders", items = "items", capacity = 10)]
 struct Measured {

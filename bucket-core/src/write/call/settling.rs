@@ -142,7 +142,15 @@ impl<E: Clone> Call<E> {
     /// Reports records after one of their source that may not be stored.
     pub(super) fn report_held_back(&mut self) {
         for held in self.batch.take_held_back() {
-            self.report.fail_one(held.index, Reason::HeldBack(held));
+            let index = held.index;
+            let reason = match &self.report.stopped_by {
+                // The next call would not store them in this transaction, either.
+                Some(Reason::TransactionEnded) => {
+                    Reason::NotSent(Box::new(Reason::TransactionEnded))
+                }
+                _ => Reason::HeldBack(held),
+            };
+            self.report.fail_one(index, reason);
         }
     }
 

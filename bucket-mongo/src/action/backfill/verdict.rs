@@ -2,7 +2,10 @@
 
 use bucket_core::write::{
     blames_a_record,
-    codes::{ILLEGAL_OPERATION, INVALID_OPTIONS, NAMESPACE_NOT_FOUND, NO_SUCH_TRANSACTION, RESULT_TOO_LARGE, TOO_LARGE, TOO_LARGE_FOR_CACHE},
+    codes::{
+        ILLEGAL_OPERATION, INVALID_OPTIONS, NAMESPACE_NOT_FOUND, NO_SUCH_TRANSACTION,
+        RESULT_TOO_LARGE, TOO_LARGE, TOO_LARGE_FOR_CACHE,
+    },
 };
 
 use super::tries::is_ended_by_others;
@@ -76,8 +79,10 @@ pub(super) fn is_of_all(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::OtherCapacity { .. } => true,
         ErrorKind::Server { code, .. } => {
-            matches!(*code, ILLEGAL_OPERATION | INVALID_OPTIONS | NAMESPACE_NOT_FOUND)
-                || NO_ROOM.contains(code)
+            matches!(
+                *code,
+                ILLEGAL_OPERATION | INVALID_OPTIONS | NAMESPACE_NOT_FOUND
+            ) || NO_ROOM.contains(code)
         }
         _ => false,
     }

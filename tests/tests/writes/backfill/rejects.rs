@@ -280,9 +280,7 @@ async fn a_refused_record_is_a_reject_if_all_others_are_stored_already() {
     let database = database().await;
     let buckets = handle::<Identified>(&database).await;
     // Without notes.
-    let records: Vec<Identified> = (0..20)
-        .map(|at| Identified::of("d0", at * 7 + 1))
-        .collect();
+    let records: Vec<Identified> = (0..20).map(|at| Identified::of("d0", at * 7 + 1)).collect();
     let typed = database.collection::<Identified>("flat");
     typed.insert_many(&records).await.unwrap();
     let report = buckets.backfill_from(&flat(&database)).await.unwrap();
