@@ -1,5 +1,6 @@
 //! `to_folder` and `to_store`: records as files, a part for each key and month.
 
+mod collection;
 mod fingerprint;
 mod hash;
 mod marker;

@@ -16,7 +16,7 @@ pub(crate) struct Heads(Vec<Head>);
 
 #[derive(Debug)]
 struct Head {
-    /// The id, the count, and what is known of edits.
+    /// The id, the count, what is known of edits, and the aggregates.
     state: Vec<u8>,
     /// The times of its records, both included; `None` if the bucket does not show them.
     span: Option<(i64, i64)>,
@@ -32,14 +32,20 @@ impl Heads {
         let filter: Document = names.zip(key.to_values()).collect();
         let time = format!("${}.{}", spec.items(), spec.time().name);
         let own = spec.names();
+        let or_null = |path: &str| doc! { "$ifNull": [format!("${path}"), Bson::Null] };
+        let mut state: Vec<Bson> = vec![
+            "$_id".into(),
+            or_null(own.count).into(),
+            or_null("_edits").into(),
+            // Its records have expired, and its statistics are kept.
+            or_null("_sealed.expired").into(),
+        ];
+        // Where a bucket was removed and stored again with other values, only these differ.
+        state.extend(own.created_at.map(|path| Bson::from(or_null(path))));
+        let aggregates = spec.aggregates().iter();
+        state.extend(aggregates.map(|aggregate| Bson::from(or_null(aggregate.path))));
         let shown = doc! {
-            "state": [
-                "$_id",
-                { "$ifNull": [format!("${}", own.count), Bson::Null] },
-                { "$ifNull": ["$_edits", Bson::Null] },
-                // Its records have expired, and its statistics are kept.
-                { "$ifNull": ["$_sealed.expired", Bson::Null] },
-            ],
+            "state": state,
             "first": { "$min": time.as_str() },
             "last": { "$max": time.as_str() },
             "sealed": "$_sealed",

@@ -14,7 +14,7 @@ pub(crate) struct Origin {
     pub(crate) format: String,
     /// A hash of the columns.
     pub(crate) columns: String,
-    /// A hash of the ids, counts and numbers of edits of the buckets.
+    /// A hash of the ids, counts, numbers of edits and aggregates of the buckets.
     pub(crate) buckets: String,
 }
 
@@ -43,9 +43,25 @@ impl Marker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OfExport {
     pub(crate) version: u32,
+    pub(crate) database: String,
     pub(crate) collection: String,
+    /// The UUID of the collection: one that was made anew has another. `None` if there was no collection yet, or if the user
+    /// may not see it.
+    pub(crate) uuid: Option<String>,
     pub(crate) extension: String,
     pub(crate) partition_by: String,
+}
+
+impl OfExport {
+    /// Whether both may write into one folder.
+    pub(crate) fn goes_with(&self, other: &Self) -> bool {
+        let uuids = self.uuid.as_ref().zip(other.uuid.as_ref());
+        let same = Self {
+            uuid: other.uuid.clone(),
+            ..self.clone()
+        };
+        same == *other && uuids.is_none_or(|(one, other)| one == other)
+    }
 }
 
 /// The bytes of either.

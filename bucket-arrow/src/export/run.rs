@@ -4,6 +4,7 @@ use bucket_mongo::{Record, TimeRange, bson::DateTime};
 use futures_util::TryStreamExt;
 
 use super::{
+    collection,
     fingerprint::Heads,
     hash,
     marker::{self, Marker, OfExport, Origin},
@@ -66,6 +67,8 @@ impl<'a, T: Record> Run<'a, T> {
         let path = name::of_export();
         let own = OfExport {
             version: Marker::VERSION,
+            database: self.query.buckets.database().name().to_owned(),
+            uuid: collection::uuid(self.query.buckets).await?,
             collection: T::SPEC.collection().to_owned(),
             extension: self.format.extension().to_owned(),
             partition_by: format!("{:?}", self.partition_by),
@@ -73,13 +76,19 @@ impl<'a, T: Record> Run<'a, T> {
         let Some(found) = self.target.get(&path).await? else {
             return self.target.put(&path, marker::bytes(&own)).await;
         };
-        if serde_json::from_slice::<OfExport>(&found).is_ok_and(|found| found == own) {
-            return Ok(());
+        let found = serde_json::from_slice::<OfExport>(&found).ok();
+        let Some(found) = found.filter(|found| found.goes_with(&own)) else {
+            return Err(Error::Taken {
+                path,
+                message: "it belongs to an export of another database, collection, format or partition, or of a collection that \
+                          was dropped or renamed and has been made anew: use another folder, or remove this one"
+                    .to_owned(),
+            });
+        };
+        if found.uuid.is_none() && own.uuid.is_some() {
+            self.target.put(&path, marker::bytes(&own)).await?;
         }
-        Err(Error::Taken {
-            path,
-            message: "it belongs to an export of another collection, format or partition: use another folder".to_owned(),
-        })
+        Ok(())
     }
 
     pub(crate) async fn all(mut self) -> Result<ExportReport> {
