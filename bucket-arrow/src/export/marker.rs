@@ -1,8 +1,9 @@
-//! What is known about a complete part: it is written after the part, and says what the part was made of.
+//! What is known about a part: what it is made of, and whether it is complete. A file always has a marker, so the next export
+//! finds it.
 
 use serde::{Deserialize, Serialize};
 
-/// What a complete part was made of. Two of them are the same if another export would write the same.
+/// What a part is made of. Two of them are the same if another export would write the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The key as canonical extended JSON.
@@ -18,12 +19,19 @@ pub(crate) struct Origin {
     pub(crate) buckets: String,
 }
 
-/// A complete part.
+/// A part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     /// The version of this form.
     pub(crate) version: u32,
     pub(crate) origin: Origin,
+    /// `None` from before the file gets its name until it has it.
+    pub(crate) complete: Option<Complete>,
+}
+
+/// A complete file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Complete {
     pub(crate) records: u64,
     /// The size of the file.
     pub(crate) bytes: u64,

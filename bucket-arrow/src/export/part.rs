@@ -3,7 +3,7 @@
 use bucket_mongo::Record;
 
 use super::{
-    marker::{self, Marker, Origin},
+    marker::{self, Complete, Marker, Origin},
     target::{Target, Writing},
 };
 use crate::{BatchBuilder, Format, Layout, Result, civil::Month, encode::Encoder, work};
@@ -57,45 +57,75 @@ impl<T: Record> Part<T> {
         self.batch.is_full(rows)
     }
 
-    /// Writes the batch.
-    pub(crate) async fn write(mut self) -> Result<(Self, Step)> {
-        let batch = self.batch.finish()?;
-        let records = batch.num_rows() as u64;
-        let (encoder, bytes) = work::encode(self.encoder, batch).await?;
-        self.encoder = encoder;
-        self.writing.write(&bytes).await?;
-        let step = Step {
-            records,
-            bytes: bytes.len() as u64,
+    /// Writes the batch. What was written is given up if that fails.
+    pub(crate) async fn write(self) -> Result<(Self, Step)> {
+        let (encoder, mut writing, mut batch) = (self.encoder, self.writing, self.batch);
+        let written = async {
+            let full = batch.finish()?;
+            let records = full.num_rows() as u64;
+            let (encoder, bytes) = work::encode(encoder, full).await?;
+            writing.write(&bytes).await?;
+            let bytes = bytes.len() as u64;
+            Ok((encoder, Step { records, bytes }))
         };
-        self.records += step.records;
-        self.bytes += step.bytes;
-        Ok((self, step))
+        let (encoder, step) = match written.await {
+            Ok(written) => written,
+            Err(error) => {
+                writing.abandon().await;
+                return Err(error);
+            }
+        };
+        let part = Self {
+            month: self.month,
+            path: self.path,
+            encoder,
+            writing,
+            batch,
+            records: self.records + step.records,
+            bytes: self.bytes + step.bytes,
+        };
+        Ok((part, step))
     }
 
-    /// Completes the file, and then says so: a marker is only there if its file is.
+    /// Completes the file. A marker says before it that the file is about to change, and after it that it is complete: so each
+    /// file has a marker, and no marker says of one file what is true of another.
     pub(crate) async fn complete(
         self,
         target: &Target,
         marker: &str,
         origin: Origin,
     ) -> Result<Step> {
-        let (mut part, mut step) = if self.batch.is_empty() {
+        let (part, mut step) = if self.batch.is_empty() {
             (self, Step::default())
         } else {
             self.write().await?
         };
-        let last = work::finish(part.encoder).await?;
-        part.writing.write(&last).await?;
-        part.writing.complete().await?;
-        step.bytes += last.len() as u64;
-        let complete = Marker {
+        let (encoder, mut writing) = (part.encoder, part.writing);
+        let mut known = Marker {
             version: Marker::VERSION,
             origin,
-            records: part.records,
-            bytes: part.bytes + last.len() as u64,
+            complete: None,
         };
-        target.put(marker, marker::bytes(&complete)).await?;
+        let prepared = async {
+            let last = work::finish(encoder).await?;
+            writing.write(&last).await?;
+            target.put(marker, marker::bytes(&known)).await?;
+            Ok(last.len() as u64)
+        };
+        let last = match prepared.await {
+            Ok(last) => last,
+            Err(error) => {
+                writing.abandon().await;
+                return Err(error);
+            }
+        };
+        writing.complete().await?;
+        step.bytes += last;
+        known.complete = Some(Complete {
+            records: part.records,
+            bytes: part.bytes + last,
+        });
+        target.put(marker, marker::bytes(&known)).await?;
         Ok(step)
     }
 

@@ -149,7 +149,11 @@ impl<'a, T: Record> Run<'a, T> {
                 .target
                 .size(&self.names.part(&of.folder, month))
                 .await?;
-            if found.is_some_and(|found| found.origin == own && size == Some(found.bytes)) {
+            let is_same = found.is_some_and(|found| {
+                let bytes = found.complete.map(|complete| complete.bytes);
+                found.origin == own && bytes.is_some() && bytes == size
+            });
+            if is_same {
                 complete.push(month);
                 self.report.skipped += 1;
             } else {
@@ -251,10 +255,6 @@ impl<'a, T: Record> Run<'a, T> {
         let path = part.path().to_owned();
         let marker = name::marker(&of.folder, month);
         let origin = self.origin(of, month);
-        // A file without its marker is written anew: one of before must not be there while the file is replaced.
-        if of.before.contains(&month) {
-            self.target.remove(&marker).await?;
-        }
         let step = part.complete(&self.target, &marker, origin).await?;
         of.before.retain(|before| *before != month);
         self.count(&step);
@@ -266,11 +266,12 @@ impl<'a, T: Record> Run<'a, T> {
     /// Removes the parts that have no records any more.
     async fn remove(&mut self, of: &OfKey<'_, T>) -> Result<()> {
         for month in &of.before {
-            self.target
-                .remove(&name::marker(&of.folder, *month))
-                .await?;
+            // A file that is still there has its marker, by which the next call finds it.
             self.target
                 .remove(&self.names.part(&of.folder, *month))
+                .await?;
+            self.target
+                .remove(&name::marker(&of.folder, *month))
                 .await?;
             self.report.removed += 1;
         }

@@ -71,7 +71,10 @@ impl Target {
     /// Writes a small file.
     pub(crate) async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<()> {
         let mut writing = self.begin(path).await?;
-        writing.write(&bytes).await?;
+        if let Err(error) = writing.write(&bytes).await {
+            writing.abandon().await;
+            return Err(error);
+        }
         writing.complete().await
     }
 
@@ -103,10 +106,19 @@ impl Target {
         some(size).map_err(Error::at(path))
     }
 
-    /// Removes a file, if there is one.
+    /// Removes a file, if there is one, and what was left of an earlier try to write it.
     pub(crate) async fn remove(&self, path: &str) -> Result<()> {
         let removed = match self {
-            Self::Folder(root) => fs::remove_file(place(root, path)).await,
+            Self::Folder(root) => {
+                let file = place(root, path);
+                // Nobody reads it: what cannot be removed is only in the way.
+                let _ = fs::remove_file(temporary(&file)).await;
+                let removed = async {
+                    fs::remove_file(&file).await?;
+                    synced(&file).await
+                };
+                removed.await
+            }
             Self::Store(store, root) => store.delete(&object(root, path)?).await.map_err(io_error),
         };
         some(removed).map(|_| ()).map_err(Error::at(path))
@@ -147,7 +159,7 @@ impl Writing {
         written.map_err(Error::at(self.path.as_str()))
     }
 
-    /// The file is there, with all of its bytes, also after a loss of power.
+    /// The file is there, with all of its bytes, also after a loss of power. What was written is given up if that fails.
     pub(crate) async fn complete(self) -> Result<()> {
         let Self { path: shown, to } = self;
         let completed = async {
@@ -157,13 +169,27 @@ impl Writing {
                     temporary,
                     path,
                 } => {
-                    file.flush().await?;
-                    file.sync_all().await?;
-                    drop(file);
-                    fs::rename(&temporary, &path).await?;
+                    let renamed = async {
+                        file.flush().await?;
+                        file.sync_all().await?;
+                        drop(file);
+                        fs::rename(&temporary, &path).await
+                    };
+                    if let Err(error) = renamed.await {
+                        let _ = fs::remove_file(&temporary).await;
+                        return Err(error);
+                    }
                     synced(&path).await
                 }
-                To::Object(mut object) => object.shutdown().await,
+                To::Object(mut object) => {
+                    // It waits for the pieces that are under way: `shutdown` would not abort the upload if one of them failed,
+                    // and after it nobody can.
+                    if let Err(error) = object.flush().await {
+                        let _ = object.abort().await;
+                        return Err(error);
+                    }
+                    object.shutdown().await
+                }
             }
         };
         completed.await.map_err(Error::at(shown))
