@@ -70,7 +70,8 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// The folder or the store has a part of another key, or of another export, at the path of a part.
+    /// The folder or the store has a part of another key, of another export, or of a longer time at the path of a part. That
+    /// one is left as it is.
     #[non_exhaustive]
     Taken {
         /// The path.

@@ -19,6 +19,19 @@ pub(crate) struct Origin {
     pub(crate) buckets: String,
 }
 
+impl Origin {
+    /// Whether it has a time that the other one, which has the same part, does not have.
+    pub(crate) fn has_more_than(&self, other: &Self) -> bool {
+        let earlier = other
+            .from
+            .is_some_and(|from| self.from.is_none_or(|own| own < from));
+        let later = other
+            .to
+            .is_some_and(|to| self.to.is_none_or(|own| own > to));
+        earlier || later
+    }
+}
+
 /// A part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {

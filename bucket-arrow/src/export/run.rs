@@ -149,6 +149,17 @@ impl<'a, T: Record> Run<'a, T> {
                 .target
                 .size(&self.names.part(&of.folder, month))
                 .await?;
+            if let Some(found) = &found
+                && size.is_some()
+                && found.origin.has_more_than(&own)
+            {
+                return Err(Error::Taken {
+                    path: self.names.part(&of.folder, month),
+                    message: "it has records of a longer time than the range of this export has of it: pass a range that contains \
+                              all of it, or use another folder"
+                        .to_owned(),
+                });
+            }
             let is_same = found.is_some_and(|found| {
                 let bytes = found.complete.map(|complete| complete.bytes);
                 found.origin == own && bytes.is_some() && bytes == size
