@@ -34,6 +34,9 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
     /// Writes the records as one file, Parquet if [no other format](WriteTo::format) is set, into any writer. `.await` starts
     /// it.
     ///
+    /// The writer is shut down after the last byte, so that writers which compress or upload complete what they write: a
+    /// connection gets no further bytes. After an error it is not, and what it has written is not complete.
+    ///
     /// Another call begins anew: [`to_folder`](Self::to_folder) and [`to_store`](Self::to_store) write
     /// parts that are kept.
     ///
@@ -113,7 +116,8 @@ impl<T: Record, W: AsyncWrite + Send> WriteTo<'_, T, W> {
         let bytes = work::finish(encoder).await?;
         written.bytes += bytes.len() as u64;
         writer.write_all(&bytes).await.map_err(failed)?;
-        writer.flush().await.map_err(failed)?;
+        // Writers that hold something back until they end have it complete only after this.
+        writer.shutdown().await.map_err(failed)?;
         Ok(written)
     }
 }
