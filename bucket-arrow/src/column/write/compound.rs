@@ -111,7 +111,8 @@ impl<'c> Compound<'c> {
     pub(super) fn items(column: &'c mut Column) -> Result<Self, Misfit> {
         match &column.values {
             Values::List { .. } => Ok(Self::List(column)),
-            Values::Struct(_) => Self::fields(column),
+            // Not into a struct with names of its own: the places of a tuple are not those of its fields.
+            Values::Struct(fields) if are_places(fields) => Self::fields(column),
             _ => Err(column.misfit("a list")),
         }
     }
@@ -192,6 +193,16 @@ impl<'c> Compound<'c> {
             Self::Magic(..) => Ok(()),
         }
     }
+}
+
+/// Whether these are the parts of a tuple.
+fn are_places(fields: &[(String, Column)]) -> bool {
+    let mut fields = fields.iter().enumerate();
+    fields.all(|(at, (name, _))| {
+        // `parse` would also take `+1` and `01`.
+        let is_plain = name == "0" || name.starts_with(|first| matches!(first, '1'..='9'));
+        is_plain && name.parse() == Ok(at)
+    })
 }
 
 impl ser::SerializeSeq for Compound<'_> {
