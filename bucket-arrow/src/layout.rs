@@ -14,6 +14,10 @@ use crate::{
     trace::ANY_KEY,
 };
 
+/// The number of lists, maps and structs inside of each other that a column may have. A type inside of itself that has no name
+/// shows more, and no reader would want a column of each level.
+const MOST_LEVELS: usize = 20;
+
 /// The columns of a record type.
 ///
 /// They follow from the type, not from the records: each export of a model has the same ones. A field that serde's
@@ -200,6 +204,12 @@ impl<T: Record> LayoutBuilder<T> {
             return Err(schema::<T>(String::new(), message));
         };
         fields.retain(|(name, _)| name != ANY_KEY);
+        for (_, field) in fields.iter_mut() {
+            if field.shape.levels() > MOST_LEVELS {
+                field.shape = Shape::Json;
+                field.null = true;
+            }
+        }
         let name = T::SPEC.time().name;
         let Some(time) = fields.iter().position(|(field, _)| field == name) else {
             let message = "its `Serialize` leaves the time out".to_owned();

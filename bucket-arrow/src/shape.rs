@@ -153,6 +153,27 @@ impl Shape {
         }
     }
 
+    /// The number of values inside of each other.
+    pub(crate) fn levels(&self) -> usize {
+        let deepest = match self {
+            Self::List(place) | Self::Map(place) => place.shape.levels(),
+            Self::Tuple(places) => {
+                let levels = places.iter().map(|place| place.shape.levels());
+                levels.max().unwrap_or(0)
+            }
+            Self::Struct(fields) => {
+                let levels = fields.iter().map(|(_, place)| place.shape.levels());
+                levels.max().unwrap_or(0)
+            }
+            Self::Enum(variants) => {
+                let data = variants.iter().filter_map(|(_, data)| data.as_ref());
+                data.map(|place| place.shape.levels()).max().unwrap_or(0)
+            }
+            _ => 0,
+        };
+        deepest + 1
+    }
+
     /// The type of the column of a settled shape.
     pub(crate) fn data_type(&self) -> DataType {
         match self {

@@ -177,6 +177,7 @@ impl<'de> Deserializer<'de> for Offer<'_> {
         if name.starts_with("$__") {
             return self.of_bson(visitor, Some(name));
         }
+        self.entered((name, &[]))?;
         visitor.visit_newtype_struct(self.child(0, ""))
     }
 
@@ -194,6 +195,9 @@ impl<'de> Deserializer<'de> for Offer<'_> {
         number: usize,
         visitor: V,
     ) -> Result<V::Value, Refusal> {
+        if self.tree.is_too_deep(self.id) {
+            return Err(inside_of_itself());
+        }
         visitor.visit_seq(Items {
             of: self,
             at: 0,
@@ -203,10 +207,11 @@ impl<'de> Deserializer<'de> for Offer<'_> {
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         number: usize,
         visitor: V,
     ) -> Result<V::Value, Refusal> {
+        self.entered((name, &[]))?;
         self.deserialize_tuple(number, visitor)
     }
 
@@ -265,8 +270,12 @@ impl Offer<'_> {
         if self.tree.enter(self.id, of) {
             return Ok(());
         }
-        Err(refusal("a value of its own type is inside of it"))
+        Err(inside_of_itself())
     }
+}
+
+fn inside_of_itself() -> Refusal {
+    refusal("a value of its own type is inside of it")
 }
 
 /// The items of a list or a tuple.

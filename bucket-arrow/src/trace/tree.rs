@@ -10,6 +10,9 @@ use super::{refusal::Refusal, untraceable::Untraceable};
 /// The name of a type, and its fields or variants.
 pub(super) type Type = (&'static str, &'static [&'static str]);
 
+/// The number of places above one that is still offered something.
+const DEEPEST: usize = 64;
+
 /// A place in the tree.
 pub(super) type Id = usize;
 
@@ -24,6 +27,8 @@ enum State {
 #[derive(Debug, Default)]
 struct Node {
     parent: Option<Id>,
+    /// The number of places above it.
+    depth: usize,
     /// Its name in the parent.
     name: String,
     /// The type: its name, and its fields or variants.
@@ -70,8 +75,10 @@ impl Tree {
             return *id;
         }
         let id = nodes.len();
+        let depth = nodes[of].depth + 1;
         nodes.push(Node {
             parent: Some(of),
+            depth,
             name: name.to_owned(),
             ..Node::default()
         });
@@ -81,6 +88,9 @@ impl Tree {
 
     /// Which of these offers the place makes in this try; `None` if it has none left.
     pub(super) fn choose(&self, id: Id, number: usize, is_branch: bool) -> Option<usize> {
+        if self.is_too_deep(id) {
+            return None;
+        }
         self.offered.borrow_mut().push(id);
         let mut nodes = self.nodes.borrow_mut();
         let node = &mut nodes[id];
@@ -93,19 +103,41 @@ impl Tree {
     }
 
     /// Notes the type of a place. `false` if it is inside of a value of the same type.
+    ///
+    /// Types without names of fields may share their own name: such a type is only inside of itself if an option, a list, a map
+    /// or a variant is between, without which it would have no end.
     pub(super) fn enter(&self, id: Id, of: Type) -> bool {
+        if self.is_too_deep(id) {
+            return false;
+        }
         let mut nodes = self.nodes.borrow_mut();
         nodes[id].of = Some(of);
+        let mut is_same = !of.1.is_empty();
         let mut above = nodes[id].parent;
         while let Some(at) = above {
-            if nodes[at].of == Some(of) {
-                self.offered.borrow_mut().push(id);
-                nodes[id].offers = vec![State::Refused];
+            is_same |= nodes[at].is_branch;
+            if is_same && nodes[at].of == Some(of) {
+                drop(nodes);
+                self.refuse(id);
                 return false;
             }
             above = nodes[at].parent;
         }
         true
+    }
+
+    /// Whether a place is so deep that its type must be inside of itself: not every type has a name. Nothing is offered there.
+    pub(super) fn is_too_deep(&self, id: Id) -> bool {
+        let is_too_deep = self.nodes.borrow()[id].depth > DEEPEST;
+        if is_too_deep {
+            self.refuse(id);
+        }
+        is_too_deep
+    }
+
+    fn refuse(&self, id: Id) {
+        self.offered.borrow_mut().push(id);
+        self.nodes.borrow_mut()[id].offers = vec![State::Refused];
     }
 
     /// Notes that a map is read here, and gives the names that the type asked for.
