@@ -306,7 +306,15 @@ fn join_variants(
         if let Some((_, known)) = one.iter_mut().find(|(known, _)| *known == name) {
             *known = match (known.take(), data) {
                 (Some(one), Some(other)) => Some(one.join(other)),
-                (one, other) => one.or(other),
+                // All fields of the other one were left out.
+                (Some(data), None) | (None, Some(data)) => Some(match data.shape {
+                    Shape::Struct(fields) => Place {
+                        shape: Shape::Struct(join_fields(fields, Vec::new())),
+                        null: data.null,
+                    },
+                    shape => Place { shape, ..data },
+                }),
+                (None, None) => None,
             };
         } else {
             one.push((name, data));

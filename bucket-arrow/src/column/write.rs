@@ -136,6 +136,11 @@ impl Column {
     }
 }
 
+/// For a variant that no sample has with data.
+fn has_data() -> Misfit {
+    Misfit::new("has data, which no sample of this variant has: pass one to `sample`")
+}
+
 macro_rules! numbers {
     ($($method:ident: $values:ident, $ty:ty, $found:literal);+ $(;)?) => {$(
         fn $method(self, value: $ty) -> Result<(), Misfit> {
@@ -297,7 +302,10 @@ impl<'c> Serializer for &'c mut Column {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantData<'c>, Misfit> {
-        let data = Compound::items(self.variant_with_data(variant)?)?;
+        let data = match self.variant(variant)? {
+            Some(data) => Compound::items(data)?,
+            None => Compound::Nothing,
+        };
         Ok(VariantData { variant, data })
     }
 
@@ -322,7 +330,10 @@ impl<'c> Serializer for &'c mut Column {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantData<'c>, Misfit> {
-        let data = Compound::fields(self.variant_with_data(variant)?)?;
+        let data = match self.variant(variant)? {
+            Some(data) => Compound::fields(data)?,
+            None => Compound::Nothing,
+        };
         Ok(VariantData { variant, data })
     }
 }

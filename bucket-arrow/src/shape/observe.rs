@@ -282,11 +282,10 @@ impl ser::SerializeTupleVariant for Variant<Parts> {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        let data = Place::of(Shape::Tuple(self.1.0));
-        Ok(Place::of(Shape::Enum(vec![(
-            self.0.to_owned(),
-            Some(data),
-        )])))
+        // One without parts has no data: there is no column for nothing.
+        let parts = Some(self.1.0).filter(|parts| !parts.is_empty());
+        let data = parts.map(|parts| Place::of(Shape::Tuple(parts)));
+        Ok(Place::of(Shape::Enum(vec![(self.0.to_owned(), data)])))
     }
 }
 
@@ -303,11 +302,9 @@ impl ser::SerializeStructVariant for Variant<Fields> {
     }
 
     fn end(self) -> Result<Place, Observation> {
-        let data = Place::of(Shape::Struct(self.1.fields));
-        Ok(Place::of(Shape::Enum(vec![(
-            self.0.to_owned(),
-            Some(data),
-        )])))
+        let fields = Some(self.1.fields).filter(|fields| !fields.is_empty());
+        let data = fields.map(|fields| Place::of(Shape::Struct(fields)));
+        Ok(Place::of(Shape::Enum(vec![(self.0.to_owned(), data)])))
     }
 }
 

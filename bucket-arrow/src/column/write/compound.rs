@@ -2,6 +2,7 @@
 
 use serde::{Serialize, ser};
 
+use super::has_data;
 use crate::{
     column::{
         Column, Values,
@@ -23,6 +24,8 @@ pub(crate) enum Compound<'c> {
     Captured(&'c mut Column, Capture, Option<Caught>),
     /// Another struct of `bson`.
     Magic(&'c mut Column, &'static str),
+    /// A variant without data.
+    Nothing,
 }
 
 /// The fields of a struct.
@@ -152,6 +155,7 @@ impl<'c> Compound<'c> {
             Self::Map(column, _) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 Err(column.misfit("a list"))
             }
+            Self::Nothing => Err(has_data()),
         }
     }
 
@@ -168,6 +172,7 @@ impl<'c> Compound<'c> {
             }
             Self::Magic(column, of) => column.push_magic(of, value),
             Self::List(column) | Self::Map(column, _) => Err(column.misfit("a struct")),
+            Self::Nothing => Err(has_data()),
         }
     }
 
@@ -190,7 +195,7 @@ impl<'c> Compound<'c> {
             Self::Fields(fields) => fields.end(),
             Self::Captured(column, _, Some(caught)) => column.push_caught(&caught),
             Self::Captured(column, _, None) => Err(column.misfit("an empty value of `bson`")),
-            Self::Magic(..) => Ok(()),
+            Self::Magic(..) | Self::Nothing => Ok(()),
         }
     }
 }
@@ -256,6 +261,7 @@ impl ser::SerializeMap for Compound<'_> {
             Self::List(column) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 return Err(column.misfit("a map"));
             }
+            Self::Nothing => return Err(has_data()),
         }
         Ok(())
     }
@@ -276,6 +282,7 @@ impl ser::SerializeMap for Compound<'_> {
             Self::List(column) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 Err(column.misfit("a map"))
             }
+            Self::Nothing => Err(has_data()),
         }
     }
 
