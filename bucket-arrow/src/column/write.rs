@@ -108,8 +108,10 @@ impl Column {
             return Err(Misfit::new("is a variant"));
         };
         let Some(at) = variants.iter().position(|(known, _)| known == name) else {
-            let message =
-                format!("is the variant `{name}`, which no sample has: pass one to `sample`");
+            let message = format!(
+                "is the variant `{name}`, which no sample has: pass one to `sample`, or, if it has values of its own type inside, \
+                 make the field a column of JSON with `json(path)`"
+            );
             return Err(Misfit::new(message));
         };
         tags.push(name.as_bytes());
