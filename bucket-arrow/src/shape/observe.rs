@@ -1,6 +1,6 @@
 //! Reads the shape of a value off the calls that its `Serialize` makes.
 
-use std::fmt;
+use std::{any, fmt};
 
 use serde::{
     Serialize,
@@ -190,6 +190,8 @@ impl Serializer for Observer {
     fn serialize_map(self, _: Option<usize>) -> Result<Entries, Observation> {
         Ok(Entries {
             fields: self.flat.then(Vec::new),
+            of_map: Vec::new(),
+            is_of_map: false,
             name: String::new(),
             value: Place::default(),
         })
@@ -344,6 +346,9 @@ impl ser::SerializeStruct for Fields {
 /// The entries of a map, as fields if it is flat.
 pub(crate) struct Entries {
     fields: Option<Vec<(String, Place)>>,
+    /// The fields of a flattened map.
+    of_map: Vec<(String, Place)>,
+    is_of_map: bool,
     name: String,
     value: Place,
 }
@@ -354,21 +359,35 @@ impl ser::SerializeMap for Entries {
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Observation> {
         self.name = magic::name_of(key).map_err(Observation)?;
+        // What `derive` writes has the names of fields as `str`, which no key of a map is, because it has no size.
+        self.is_of_map = any::type_name::<T>() != any::type_name::<str>();
         Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Observation> {
         let value = value.serialize(INNER)?;
         match &mut self.fields {
-            Some(fields) => fields.push((std::mem::take(&mut self.name), value)),
+            Some(fields) => {
+                let fields = if self.is_of_map {
+                    &mut self.of_map
+                } else {
+                    fields
+                };
+                fields.push((std::mem::take(&mut self.name), value));
+            }
             None => self.value = std::mem::take(&mut self.value).join(value),
         }
         Ok(())
     }
 
-    fn end(self) -> Result<Place, Observation> {
+    fn end(mut self) -> Result<Place, Observation> {
+        // A `HashMap` has another order in each process.
+        self.of_map.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(Place::of(match self.fields {
-            Some(fields) => Shape::Struct(fields),
+            Some(mut fields) => {
+                fields.append(&mut self.of_map);
+                Shape::Struct(fields)
+            }
             None => Shape::Map(Box::new(self.value)),
         }))
     }
