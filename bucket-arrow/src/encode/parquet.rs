@@ -16,10 +16,14 @@ use crate::{Compression, Parquet};
 
 pub(super) type Writer = ArrowWriter<Vec<u8>>;
 
+/// The encoded bytes of a row group, which is in memory until it is complete: 100,000 large records may have more.
+const MOST_BYTES: usize = 256 << 20;
+
 pub(super) fn new(settings: Parquet, schema: &SchemaRef) -> Result<Writer, ArrowError> {
     let mut properties = WriterProperties::builder()
         .set_compression(codec(settings.compression))
-        .set_max_row_group_row_count(Some(settings.row_group_rows));
+        .set_max_row_group_row_count(Some(settings.row_group_rows))
+        .set_max_row_group_bytes(Some(MOST_BYTES));
     for field in schema.fields() {
         // Times rise, in steps that are much the same. As they are, or in a dictionary, they would be most of a file.
         if matches!(field.data_type(), DataType::Timestamp(..)) {
