@@ -213,12 +213,18 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
         Ok((self, layout))
     }
 
-    /// The keys to read.
+    /// The keys to read, all of them before the first record is read: the server ends a cursor that nobody asks for ten minutes,
+    /// and keeps what a snapshot sees for five.
     pub(crate) fn all_keys(&self) -> BoxStream<'a, Result<T::Key>> {
-        match &self.keys {
-            Some(keys) => stream::iter(keys.clone()).map(Ok).boxed(),
-            None => self.buckets.keys().stream().map_err(Error::from).boxed(),
+        if let Some(keys) = &self.keys {
+            return stream::iter(keys.clone()).map(Ok).boxed();
         }
+        let buckets = self.buckets;
+        let keys = async move {
+            let keys = buckets.keys().await?;
+            Ok::<_, Error>(stream::iter(keys).map(Ok))
+        };
+        stream::once(keys).try_flatten().boxed()
     }
 }
 

@@ -44,6 +44,13 @@ struct OfKey<'k, T: Record> {
 /// A span of time without a complete part, in milliseconds.
 type Gap = (Option<i64>, Option<i64>);
 
+/// How far a read is: the begin of the part that is open, and what was counted before it.
+struct Reached {
+    from: Option<i64>,
+    records: u64,
+    bytes: u64,
+}
+
 impl<'a, T: Record> Run<'a, T> {
     pub(crate) async fn begin(settings: Settings<'a, T>) -> Result<Self> {
         let (query, layout) = settings.query.checked()?;
@@ -208,8 +215,32 @@ impl<'a, T: Record> Run<'a, T> {
         }
     }
 
-    /// Reads a span of time, and writes its parts.
+    /// Reads a span of time, and writes its parts. A read that the server has ended because it saw a moment too long ago begins
+    /// again with the part that is open, once for each part.
     async fn gap(&mut self, of: &mut OfKey<'_, T>, (from, to): Gap) -> Result<()> {
+        let mut at = Reached {
+            from,
+            records: self.report.records,
+            bytes: self.report.bytes,
+        };
+        let mut again = None;
+        loop {
+            match self.read(of, (at.from, to), &mut at).await {
+                Err(error) if is_too_old(&error) && again != Some(at.from) => {
+                    again = Some(at.from);
+                    (self.report.records, self.report.bytes) = (at.records, at.bytes);
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn read(
+        &mut self,
+        of: &mut OfKey<'_, T>,
+        (from, to): Gap,
+        at: &mut Reached,
+    ) -> Result<()> {
         let range = TimeRange::new(
             from.map(DateTime::from_millis),
             to.map(DateTime::from_millis),
@@ -245,6 +276,11 @@ impl<'a, T: Record> Run<'a, T> {
                     if let Some(part) = other {
                         self.complete(of, part).await?;
                     }
+                    *at = Reached {
+                        from: month.and_then(Month::start).max(from),
+                        records: self.report.records,
+                        bytes: self.report.bytes,
+                    };
                     let path = self.names.part(&of.folder, month);
                     Part::begin(&self.target, path, month, self.format, &self.layout).await?
                 }
@@ -314,6 +350,13 @@ impl<'a, T: Record> Run<'a, T> {
             path: path.unwrap_or_default(),
         });
     }
+}
+
+/// The server's code for a read in a snapshot that it does not keep any more.
+const SNAPSHOT_TOO_OLD: i32 = 239;
+
+fn is_too_old(error: &Error) -> bool {
+    matches!(error, Error::Buckets(error) if error.code() == Some(SNAPSHOT_TOO_OLD))
 }
 
 fn millis(date: Option<DateTime>) -> Option<i64> {
