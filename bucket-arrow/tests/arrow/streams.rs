@@ -1,6 +1,12 @@
 //! Batches of stored records.
 
-use bucket_arrow::{Error, Format, ToArrow, arrow_array::RecordBatch};
+use std::sync::Arc;
+
+use bucket_arrow::{
+    Error, Format, ToArrow,
+    arrow_array::RecordBatch,
+    object_store::{ObjectStoreExt, buffered::BufWriter, memory::InMemory, path::Path},
+};
 use bucket_mongo::{Bucketed, Buckets, bson::DateTime};
 use futures_util::TryStreamExt;
 
@@ -126,6 +132,20 @@ async fn a_stream_has_all_keys_or_those_that_are_asked_for_in_a_span_of_time() {
     let refused = buckets.to_arrow().between(to..from).stream();
     assert!(matches!(refused, Err(Error::InvalidArgument { .. })));
     assert!(buckets.to_arrow().batch_rows(0).stream().is_err());
+}
+
+#[tokio::test]
+async fn a_writer_that_uploads_when_it_is_shut_down_is_complete() {
+    let database = database("arrow_upload").await;
+    let buckets = Counted::buckets(&database);
+    store(&buckets, records::<Counted>("a", 20)).await;
+    let (store, path) = (Arc::new(InMemory::new()), Path::from("a.parquet"));
+    let writer = BufWriter::new(store.clone(), path.clone());
+    let written = buckets.to_arrow().write_to(writer).await.unwrap();
+    let bytes = store.get(&path).await.unwrap().bytes().await.unwrap();
+    assert_eq!((written.records, written.bytes), (20, bytes.len() as u64));
+    let expected: Vec<_> = records::<Counted>("a", 20).iter().map(Sample::of).collect();
+    assert_eq!(super::exports::read(bytes.to_vec()), expected);
 }
 
 #[tokio::test]
