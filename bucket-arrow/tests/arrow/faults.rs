@@ -233,7 +233,7 @@ async fn a_file_that_cannot_have_its_name_leaves_no_temporary_one() {
     let refused = buckets.to_arrow().to_folder(&folder).await;
     assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
     let left: Vec<String> = files(&folder).into_keys().collect();
-    assert!(left.iter().all(|name| !name.ends_with(".part")), "{left:?}");
+    assert!(left.iter().all(|name| !name.contains(".part")), "{left:?}");
 
     fs::remove_dir(&in_the_way).unwrap();
     buckets.to_arrow().to_folder(&folder).await.unwrap();

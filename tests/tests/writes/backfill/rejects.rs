@@ -289,7 +289,7 @@ async fn a_refused_record_is_a_reject_if_all_others_are_stored_already() {
     let index = doc! { "name": "places", "key": { "items.note": "2dsphere" } };
     let command = doc! { "createIndexes": "events", "indexes": [index] };
     database.run_command(command).await.unwrap();
-    typed.insert_one(&Identified::of("d0", 7)).await.unwrap();
+    typed.insert_one(Identified::of("d0", 7)).await.unwrap();
     let again = buckets.backfill_from(&flat(&database)).named("again");
     let report = again.await.unwrap();
     assert_eq!(counts(&report), [21, 0, 20, 1], "{report}");
