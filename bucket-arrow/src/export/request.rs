@@ -58,9 +58,9 @@ impl<'a, T: Record> ArrowQuery<'a, T> {
 ///
 /// The folders are `key_sensor_id=7/month=2024-01`, which pandas, Polars and `DataFusion` read as partitions. The files have
 /// all columns, also those of the key. Another call into the same folder or store leaves a part as it is if it is complete,
-/// if columns, settings and time range are the same, and if the buckets that reach into its month have the ids, counts and
-/// numbers of edits that they had then. All other parts are written anew, and those that have no records any more are removed. One that has a longer time than the
-/// range of this call has of it is [`Error::Taken`](crate::Error::Taken).
+/// if columns, settings and time range are the same, and if the buckets that reach into its month have the ids, counts,
+/// numbers of edits and aggregates that they had then. All other parts are written anew, and those that have no records any more
+/// are removed. One that has a longer time than the range of this call is [`Error::Taken`](crate::Error::Taken).
 ///
 /// A part is read while others write. What they store after the look at the buckets of its key is in the file or not; the next
 /// call writes that part anew. One call at a time may write into a folder.
