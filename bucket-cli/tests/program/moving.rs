@@ -114,15 +114,16 @@ async fn the_source_may_be_in_another_database_and_no_output_has_its_password() 
     let ran = program.run(&compare);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.err.contains("there is no collection"), "{ran:?}");
-    for secret in [
-        "mongodb://somebody:correct-horse@127.0.0.1:1/?serverSelectionTimeoutMS=100",
-        "mongodb://somebody:correct-horse@127.0.0.1:x",
+    let unreachable = "mongodb://somebody:correct-horse@127.0.0.1:1/?serverSelectionTimeoutMS=100";
+    let malformed = "mongodb://somebody:correct-horse@127.0.0.1:x";
+    let one_word = format!("--source-uri={malformed}");
+    for option in [
+        &["--source-uri", unreachable][..],
+        &["--source-uri", malformed],
+        &[&one_word],
     ] {
-        let one_word = format!("--source-uri={secret}");
-        for option in [&["--source-uri", secret][..], &[&one_word]] {
-            let ran = program.run(&[&compare[..], option].concat());
-            assert_eq!(ran.code, Some(1), "{ran:?}");
-            assert!(!format!("{ran:?}").contains("horse"), "{ran:?}");
-        }
+        let ran = program.run(&[&compare[..], option].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(!format!("{ran:?}").contains("horse"), "{ran:?}");
     }
 }

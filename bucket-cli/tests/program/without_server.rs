@@ -133,7 +133,7 @@ fn completions_and_manual_pages_name_every_command() {
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
         .collect();
-    assert_eq!(commands.len(), 18, "{commands:?}");
+    assert_eq!(commands.len(), 20, "{commands:?}");
     let bash = run(&["completions", "bash"]);
     assert_eq!(bash.code, Some(0));
     let page = run(&["man"]);
