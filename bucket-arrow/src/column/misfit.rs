@@ -20,6 +20,11 @@ impl Misfit {
         }
     }
 
+    /// For a variant that no sample has with data.
+    pub(super) fn of_data() -> Self {
+        Self::new("has data, which no sample of this variant has: pass one to `sample`")
+    }
+
     /// The same inside of this field.
     pub(super) fn inside(mut self, name: &str) -> Self {
         self.path.push(name.to_owned());

@@ -138,11 +138,6 @@ impl Column {
     }
 }
 
-/// For a variant that no sample has with data.
-fn has_data() -> Misfit {
-    Misfit::new("has data, which no sample of this variant has: pass one to `sample`")
-}
-
 macro_rules! numbers {
     ($($method:ident: $values:ident, $ty:ty, $found:literal);+ $(;)?) => {$(
         fn $method(self, value: $ty) -> Result<(), Misfit> {

@@ -9,6 +9,7 @@ use super::{
 
 /// A record that one side has, or has more often.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Excess<W> {
     /// The side.
     pub side: Side,

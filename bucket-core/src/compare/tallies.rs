@@ -9,6 +9,7 @@ const PARTS: usize = 1 << 16;
 
 /// One of the two that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Side {
     /// The flat collection.
     Source,

@@ -2,28 +2,30 @@
 //!
 //! | piece | file |
 //! | --- | --- |
+//! | what a call was asked for | `asked` |
 //! | the records of both sides, as they are read | `both` |
 //! | the call: a first read counts, a second one finds what differs | `running` |
 //! | the report, and the progress | `comparison` |
 
+mod asked;
 mod both;
 mod comparison;
 mod running;
 
 use std::fmt;
 
-use bucket_core::{IntoTimeRange, Record, TimeRange};
-use mongodb::{Collection, bson::RawDocumentBuf};
+use bucket_core::{IntoTimeRange, Record};
+use mongodb::Collection;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
 pub use self::comparison::{CompareProgress, Comparison, Difference};
-use self::running::run;
+use self::{
+    asked::{Asked, OnProgress},
+    running::run,
+};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace};
-
-/// What a caller does with the progress.
-type OnProgress<'a> = Box<dyn FnMut(&CompareProgress) + Send + 'a>;
 
 impl<T: Record + DeserializeOwned> Buckets<T> {
     /// Compares the records of the buckets with the documents of a flat collection, which are read as
@@ -74,14 +76,6 @@ impl<T: Record + DeserializeOwned> Buckets<T> {
             on_progress: None,
         }
     }
-}
-
-/// What a call was asked for.
-struct Asked<'a, T: Record> {
-    buckets: &'a Buckets<T>,
-    source: Collection<RawDocumentBuf>,
-    ignored: Vec<String>,
-    range: TimeRange,
 }
 
 /// A comparison; see [`Buckets::compare_with`].

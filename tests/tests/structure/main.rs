@@ -68,6 +68,7 @@ const GROUPS: [&str; 19] = [
     "repair",
     "watch",
     "backfill",
+    "compare",
 ];
 
 /// The group of a file of core; none for the root and what it exports to generated code.

@@ -2,7 +2,6 @@
 
 use serde::{Serialize, ser};
 
-use super::has_data;
 use crate::{
     column::{
         Column, Values,
@@ -155,7 +154,7 @@ impl<'c> Compound<'c> {
             Self::Map(column, _) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 Err(column.misfit("a list"))
             }
-            Self::Nothing => Err(has_data()),
+            Self::Nothing => Err(Misfit::of_data()),
         }
     }
 
@@ -172,7 +171,7 @@ impl<'c> Compound<'c> {
             }
             Self::Magic(column, of) => column.push_magic(of, value),
             Self::List(column) | Self::Map(column, _) => Err(column.misfit("a struct")),
-            Self::Nothing => Err(has_data()),
+            Self::Nothing => Err(Misfit::of_data()),
         }
     }
 
@@ -261,7 +260,7 @@ impl ser::SerializeMap for Compound<'_> {
             Self::List(column) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 return Err(column.misfit("a map"));
             }
-            Self::Nothing => return Err(has_data()),
+            Self::Nothing => return Err(Misfit::of_data()),
         }
         Ok(())
     }
@@ -282,7 +281,7 @@ impl ser::SerializeMap for Compound<'_> {
             Self::List(column) | Self::Captured(column, ..) | Self::Magic(column, _) => {
                 Err(column.misfit("a map"))
             }
-            Self::Nothing => Err(has_data()),
+            Self::Nothing => Err(Misfit::of_data()),
         }
     }
 

@@ -19,9 +19,8 @@ use super::{
     begun::{Begun, Made, transaction},
     jobs::{Jobs, NamedSessions},
     prepared::Prepared,
-    suspects::Others,
     tries::{again, is_ended_by_others, patience, tried},
-    verdict::{is_of_all, is_of_record, is_too_slow},
+    verdict::{Others, is_of_all, is_of_record, is_too_slow},
 };
 use crate::{
     Buckets, Error, Result,

@@ -9,19 +9,12 @@ use bucket_core::{Record, backfill::Chunk};
 use mongodb::bson::RawDocumentBuf;
 use serde::de::DeserializeOwned;
 
-use super::{storing::Storing, tries::again, verdict::Verdict};
+use super::{
+    storing::Storing,
+    tries::again,
+    verdict::{Others, Verdict},
+};
 use crate::{Error, Result};
-
-/// What the server does with other records than the one that it refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Others {
-    /// It takes one.
-    Taken,
-    /// It takes none.
-    Refused,
-    /// There is none that it could be asked about.
-    Unasked,
-}
 
 impl<T: Record + DeserializeOwned> Storing<'_, T> {
     /// The first record that is refused after those before it, which go through together.

@@ -72,6 +72,17 @@ pub(super) fn is_of_record(error: &Error) -> bool {
     }
 }
 
+/// What the server does with other records than the one that it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// It takes one.
+    Taken,
+    /// It takes none.
+    Refused,
+    /// There is none that it could be asked about.
+    Unasked,
+}
+
 /// Whether a refusal is about the collection or the server, so that any other record would be refused, too.
 pub(super) fn is_of_all(error: &Error) -> bool {
     /// `AtlasError`, as for a quota that is used up, and `OutOfDiskSpace`

@@ -9,7 +9,7 @@ use futures_util::{TryStreamExt, stream};
 use mongodb::bson::RawDocumentBuf;
 use serde::de::DeserializeOwned;
 
-use super::Asked;
+use super::asked::Asked;
 use crate::{
     Result,
     action::backfill::{Reader, Source},

@@ -15,7 +15,7 @@ use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Asked, OnProgress,
+    asked::{Asked, OnProgress},
     both::{Seen, both},
     comparison::{CompareProgress, Comparison, Difference},
 };
