@@ -4,7 +4,7 @@ use bucket_mongo::{
     Bucketed, ErrorKind,
     bson::{DateTime, doc},
 };
-use bucket_tests::database;
+use bucket_tests::{PATIENCE, database};
 use serde::{Deserialize, Serialize};
 
 const SENSORS: i32 = 300;
@@ -30,7 +30,7 @@ fn readings(text: impl Fn(i32) -> String) -> impl Iterator<Item = Reading> {
 #[tokio::test]
 async fn buckets_whose_refusals_are_too_large_for_a_reply_are_separated_from_the_others() {
     let database = database().await;
-    let buckets = Reading::buckets(&database);
+    let buckets = Reading::buckets(&database).with_deadline(PATIENCE);
     buckets.ensure().await.unwrap();
     // Every third bucket is small.
     let bytes = |sensor: i32| if sensor % 3 == 0 { 1 } else { 200_000 };
@@ -42,7 +42,7 @@ async fn buckets_whose_refusals_are_too_large_for_a_reply_are_separated_from_the
     let change = doc! { "collMod": "readings", "validator": validator };
     database.run_command(change).await.unwrap();
 
-    let another = Reading::buckets(&database);
+    let another = Reading::buckets(&database).with_deadline(PATIENCE);
     let report = another.insert_many(readings(|_| "y".to_owned()));
     let report = report.await.unwrap();
     for sensor in 0..SENSORS {
