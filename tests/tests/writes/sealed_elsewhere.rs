@@ -268,9 +268,13 @@ async fn records_are_counted_where_the_columns_are_larger_than_a_document() {
     // The first one of each bucket is past the limit in a moment.
     let limit = DateTime::now().timestamp_millis() - 3_600_000;
     for bucket in 0..BUCKETS {
+        let after_limit = |number: i64| match number {
+            0 => 40_000,
+            number => 300_000 + number,
+        };
         let beat = |number: i64| Beat {
             device: 1,
-            at: DateTime::from_millis(limit + if number == 0 { 15_000 } else { 60_000 + number }),
+            at: DateTime::from_millis(limit + after_limit(number)),
             text: text(bucket * 100 + number, 10_000),
         };
         let all: Vec<Beat> = (0..100).map(beat).collect();
