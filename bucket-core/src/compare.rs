@@ -7,7 +7,7 @@
 //! | which records of the parts that differ only one side has | `search` |
 //!
 //! Each side is read once, in any order. Its records fall into 65,536 parts by their fingerprints, and for each part a number
-//! and a sum are kept: 3 MB, however many records there are. Two sides whose parts are all the same have the same records. Where
+//! and a sum are kept: 2 MB a side, however many records there are. Two sides whose parts are all the same have the same records. Where
 //! some differ, a second read keeps the fingerprints of these parts only: a record more on one side is one part of 65,536.
 
 mod fingerprint;

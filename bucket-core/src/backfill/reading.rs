@@ -23,7 +23,7 @@ use crate::{
     bucket::{self, ItemReader, key_of, record::Record},
     codec::{
         decode::decode,
-        encode::{DOCUMENT_LEVELS, append_document},
+        encode::record_document,
         raw::{RawWriter, elements},
     },
     error::Damage,
@@ -151,10 +151,7 @@ fn left(
 
 /// What serde writes for a record.
 fn form_of<T: Record>(record: &T) -> Result<RawDocumentBuf, Misfit> {
-    let mut form = Vec::new();
-    let written = append_document(record, DOCUMENT_LEVELS, &mut form);
-    written.map_err(|refusal| Misfit(refusal.of_record(DOCUMENT_LEVELS).to_string()))?;
-    RawDocumentBuf::from_bytes(form).map_err(damaged)
+    record_document(record).map_err(|error| Misfit(error.to_string()))
 }
 
 /// The record as a read gives it, once it is stored.

@@ -8,6 +8,7 @@
 //! Only serde's own calls decide what is written, never the type of a field or the attributes of a
 //! struct. So a manual `Serialize`, `with` and every other attribute work without special support.
 
+use bson::RawDocumentBuf;
 use serde::Serialize;
 
 mod by_bson;
@@ -27,6 +28,7 @@ pub(crate) use self::{
     special::is_special,
 };
 use super::raw::kind;
+use crate::error::EncodeError;
 pub(crate) use bson::error::Error;
 
 /// Appends a document value to `buffer`, with at most this many levels of documents and arrays.
@@ -52,4 +54,12 @@ pub(crate) fn append_document<T: Serialize>(
     }
     buffer.remove(at);
     Ok(findings)
+}
+
+/// What serde writes for a record: the document of a flat collection.
+pub(crate) fn record_document<T: Serialize>(record: &T) -> Result<RawDocumentBuf, EncodeError> {
+    let mut document = Vec::new();
+    append_document(record, DOCUMENT_LEVELS, &mut document)
+        .map_err(|refusal| refusal.of_record(DOCUMENT_LEVELS))?;
+    RawDocumentBuf::from_bytes(document).map_err(|source| EncodeError::Serialize(source.into()))
 }

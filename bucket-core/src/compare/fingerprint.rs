@@ -1,12 +1,14 @@
 //! What identifies a record by its contents.
 
-use bson::{Document, RawDocument, RawDocumentBuf};
+use std::array;
+
+use bson::{Document, RawDocument};
 use sha2::{Digest, Sha256};
 
 use crate::{
     bucket::record::Record,
     codec::{
-        encode::{DOCUMENT_LEVELS, append_document},
+        encode::record_document,
         raw::{Element, elements, kind},
     },
     error::EncodeError,
@@ -25,12 +27,9 @@ impl Fingerprint {
     /// [`EncodeError`] if serde cannot write it.
     pub fn of<T: Record>(record: &T) -> Result<Self, EncodeError> {
         let mut digest = Sha256::new();
-        add(&written(record)?, kind::DOCUMENT, &mut digest);
+        add(&record_document(record)?, kind::DOCUMENT, &mut digest);
         let digest: [u8; 32] = digest.finalize().into();
-        let (first, _) = digest.split_at(16);
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(first);
-        Ok(Self(u128::from_le_bytes(bytes)))
+        Ok(Self(u128::from_le_bytes(array::from_fn(|at| digest[at]))))
     }
 }
 
@@ -40,21 +39,16 @@ impl Fingerprint {
 ///
 /// [`EncodeError`] if it cannot.
 pub fn document_of<T: Record>(record: &T) -> Result<Document, EncodeError> {
-    Document::try_from(written(record)?.as_ref())
+    Document::try_from(record_document(record)?.as_ref())
         .map_err(|source| EncodeError::Serialize(source.into()))
-}
-
-fn written<T: Record>(record: &T) -> Result<RawDocumentBuf, EncodeError> {
-    let mut form = Vec::new();
-    append_document(record, DOCUMENT_LEVELS, &mut form)
-        .map_err(|refusal| refusal.of_record(DOCUMENT_LEVELS))?;
-    RawDocumentBuf::from_bytes(form).map_err(|source| EncodeError::Serialize(source.into()))
 }
 
 /// Adds the fields of a document, each with its length where another value could go on.
 fn add(document: &RawDocument, of: u8, digest: &mut Sha256) {
-    // What serde wrote is valid.
-    let mut fields: Vec<Element<'_>> = elements(document).filter_map(Result::ok).collect();
+    // What serde wrote is valid. If it were not, none of it may be left out.
+    let Ok(mut fields) = elements(document).collect::<Result<Vec<Element<'_>>, _>>() else {
+        return digest.update(document.as_bytes());
+    };
     if of == kind::DOCUMENT && !fields.is_sorted_by_key(|field| field.name) {
         fields.sort_by_key(|field| field.name);
     }

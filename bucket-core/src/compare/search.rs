@@ -35,15 +35,9 @@ impl<W> Search<W> {
         }
     }
 
-    /// Whether [`add`](Self::add) would look at a record.
-    #[must_use]
-    pub fn has(&self, fingerprint: Fingerprint) -> bool {
-        self.parts.has(fingerprint)
-    }
-
-    /// Takes a record of a side: with one of the other side it makes a pair.
+    /// Takes a record of a side, if it is in one of the parts: with one of the other side it makes a pair.
     pub fn add(&mut self, side: Side, fingerprint: Fingerprint, what: impl FnOnce() -> W) {
-        if !self.has(fingerprint) {
+        if !self.parts.has(fingerprint) {
             return;
         }
         let others = self.unmatched.entry(fingerprint).or_default();
