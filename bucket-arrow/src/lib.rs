@@ -77,6 +77,7 @@ mod hexadecimal;
 mod key_text;
 mod layout;
 mod magic;
+mod refuse;
 mod shape;
 mod to_arrow;
 mod trace;

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer, ser::Impossible};
 
-use crate::shape::Shape;
+use crate::{refuse::refuse_parts, shape::Shape};
 
 /// The prefix of newtypes that only a serializer of `bson` should see.
 const PRIVATE: &str = "$__";
@@ -53,19 +53,15 @@ macro_rules! names {
 impl Serializer for Name {
     type Ok = String;
     type Error = NoName;
-    type SerializeSeq = Impossible<String, NoName>;
-    type SerializeTuple = Impossible<String, NoName>;
-    type SerializeTupleStruct = Impossible<String, NoName>;
-    type SerializeTupleVariant = Impossible<String, NoName>;
-    type SerializeMap = Impossible<String, NoName>;
     type SerializeStruct = Impossible<String, NoName>;
-    type SerializeStructVariant = Impossible<String, NoName>;
 
     names! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
         serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_char: char,
         serialize_str: &str,
     }
+
+    refuse_parts!(String, NoName, NoName {});
 
     fn is_human_readable(&self) -> bool {
         false
@@ -84,10 +80,6 @@ impl Serializer for Name {
     }
 
     fn serialize_none(self) -> Result<String, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<String, NoName> {
         Err(NoName {})
     }
 
@@ -116,57 +108,7 @@ impl Serializer for Name {
         value.serialize(self)
     }
 
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<String, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, NoName> {
-        Err(NoName {})
-    }
-
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeStruct, NoName> {
-        Err(NoName {})
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, NoName> {
         Err(NoName {})
     }
 }

@@ -3,10 +3,11 @@
 use bucket_mongo::bson::Decimal128;
 use serde::{
     Serialize,
-    ser::{Impossible, SerializeStruct, Serializer},
+    ser::{SerializeStruct, Serializer},
 };
 
 use super::misfit::Misfit;
+use crate::refuse::refuse_parts;
 
 /// The only text or bytes in a value.
 #[derive(Debug)]
@@ -42,13 +43,7 @@ macro_rules! refused {
 impl Serializer for Capture {
     type Ok = Caught;
     type Error = Misfit;
-    type SerializeSeq = Impossible<Caught, Misfit>;
-    type SerializeTuple = Impossible<Caught, Misfit>;
-    type SerializeTupleStruct = Impossible<Caught, Misfit>;
-    type SerializeTupleVariant = Impossible<Caught, Misfit>;
-    type SerializeMap = Impossible<Caught, Misfit>;
     type SerializeStruct = Inside;
-    type SerializeStructVariant = Impossible<Caught, Misfit>;
 
     refused! {
         serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_u8(u8),
@@ -56,6 +51,8 @@ impl Serializer for Capture {
         serialize_char(char), serialize_none(), serialize_unit(), serialize_unit_struct(&'static str),
         serialize_unit_variant(&'static str, u32, &'static str),
     }
+
+    refuse_parts!(Caught, Misfit, other());
 
     fn is_human_readable(&self) -> bool {
         false
@@ -81,10 +78,6 @@ impl Serializer for Capture {
         Ok(Caught::Decimal(Decimal128::from_bytes(bytes)))
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<Caught, Misfit> {
-        Err(other())
-    }
-
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
@@ -93,61 +86,11 @@ impl Serializer for Capture {
         value.serialize(self)
     }
 
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<Caught, Misfit> {
-        Err(other())
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Misfit> {
-        Err(other())
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Misfit> {
-        Err(other())
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, Misfit> {
-        Err(other())
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Misfit> {
-        Err(other())
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Misfit> {
-        Err(other())
-    }
-
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Inside, Misfit> {
         Ok(Inside {
             capture: self,
             caught: None,
         })
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, Misfit> {
-        Err(other())
     }
 }
 

@@ -138,6 +138,21 @@ impl Column {
     }
 }
 
+impl<'c> Column {
+    /// Begins the data of a variant that has parts.
+    fn compound_variant(
+        &'c mut self,
+        variant: &'static str,
+        begin: fn(&'c mut Self) -> Result<Compound<'c>, Misfit>,
+    ) -> Result<VariantData<'c>, Misfit> {
+        let data = match self.variant(variant)? {
+            Some(data) => begin(data)?,
+            None => Compound::Nothing,
+        };
+        Ok(VariantData { variant, data })
+    }
+}
+
 macro_rules! numbers {
     ($($method:ident: $values:ident, $ty:ty, $found:literal);+ $(;)?) => {$(
         fn $method(self, value: $ty) -> Result<(), Misfit> {
@@ -299,11 +314,7 @@ impl<'c> Serializer for &'c mut Column {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantData<'c>, Misfit> {
-        let data = match self.variant(variant)? {
-            Some(data) => Compound::items(data)?,
-            None => Compound::Nothing,
-        };
-        Ok(VariantData { variant, data })
+        self.compound_variant(variant, Compound::items)
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Compound<'c>, Misfit> {
@@ -327,10 +338,6 @@ impl<'c> Serializer for &'c mut Column {
         variant: &'static str,
         _: usize,
     ) -> Result<VariantData<'c>, Misfit> {
-        let data = match self.variant(variant)? {
-            Some(data) => Compound::fields(data)?,
-            None => Compound::Nothing,
-        };
-        Ok(VariantData { variant, data })
+        self.compound_variant(variant, Compound::fields)
     }
 }

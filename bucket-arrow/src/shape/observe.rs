@@ -246,31 +246,25 @@ impl Parts {
     }
 }
 
-impl ser::SerializeTuple for Parts {
-    type Ok = Place;
-    type Error = Observation;
+/// Tuples and tuple structs differ in the name of serde's method only.
+macro_rules! parts {
+    ($($kind:ident: $method:ident),+) => {$(
+        impl ser::$kind for Parts {
+            type Ok = Place;
+            type Error = Observation;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Observation> {
-        self.add(value)
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Observation> {
+                self.add(value)
+            }
 
-    fn end(self) -> Result<Place, Observation> {
-        Ok(Place::of(Shape::Tuple(self.0)))
-    }
+            fn end(self) -> Result<Place, Observation> {
+                Ok(Place::of(Shape::Tuple(self.0)))
+            }
+        }
+    )+};
 }
 
-impl ser::SerializeTupleStruct for Parts {
-    type Ok = Place;
-    type Error = Observation;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Observation> {
-        self.add(value)
-    }
-
-    fn end(self) -> Result<Place, Observation> {
-        Ok(Place::of(Shape::Tuple(self.0)))
-    }
-}
+parts! { SerializeTuple: serialize_element, SerializeTupleStruct: serialize_field }
 
 /// A variant with several values.
 pub(crate) struct Variant<D>(&'static str, D);

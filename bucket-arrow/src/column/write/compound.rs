@@ -209,43 +209,26 @@ fn are_places(fields: &[(String, Column)]) -> bool {
     })
 }
 
-impl ser::SerializeSeq for Compound<'_> {
-    type Ok = ();
-    type Error = Misfit;
+/// Lists and tuples differ in the names of serde's methods only.
+macro_rules! items {
+    ($($kind:ident: $method:ident),+) => {$(
+        impl ser::$kind for Compound<'_> {
+            type Ok = ();
+            type Error = Misfit;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Misfit> {
-        self.item(value)
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Misfit> {
+                self.item(value)
+            }
 
-    fn end(self) -> Result<(), Misfit> {
-        self.finish()
-    }
+            fn end(self) -> Result<(), Misfit> {
+                self.finish()
+            }
+        }
+    )+};
 }
 
-impl ser::SerializeTuple for Compound<'_> {
-    type Ok = ();
-    type Error = Misfit;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Misfit> {
-        self.item(value)
-    }
-
-    fn end(self) -> Result<(), Misfit> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeTupleStruct for Compound<'_> {
-    type Ok = ();
-    type Error = Misfit;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Misfit> {
-        self.item(value)
-    }
-
-    fn end(self) -> Result<(), Misfit> {
-        self.finish()
-    }
+items! {
+    SerializeSeq: serialize_element, SerializeTuple: serialize_element, SerializeTupleStruct: serialize_field
 }
 
 impl ser::SerializeMap for Compound<'_> {
