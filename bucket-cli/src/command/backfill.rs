@@ -58,14 +58,13 @@ pub(super) async fn run<T: Bucketed + DeserializeOwned>(
     if format == Format::Text {
         at.out.text(&format!("backfill, plan: {}", text(&plan)))?;
         show_rejects(at.out, &plan.rejects)?;
-    }
-    if format == Format::Text || asked.yes {
         let shown = at.out.flush();
         if asked.yes {
             shown.map_err(Error::before_change)?;
         }
     }
-    if plan.is_done || !asked.yes {
+    // A job that is done only gives its report, which says whether there were rejects.
+    if !asked.yes && !plan.is_done {
         match format {
             Format::Json => {
                 let nothing: Option<Value> = None;
@@ -74,12 +73,6 @@ pub(super) async fn run<T: Bucketed + DeserializeOwned>(
             }
             Format::Csv => at.out.table(&rejects_table(&plan.rejects))?,
             Format::Text => {}
-        }
-        if plan.is_done {
-            at.out.note(
-                "this backfill is done; to begin it anew, empty the buckets and remove its document from `bucket_backfills`",
-            );
-            return Ok(Outcome::Done);
         }
         at.out.note("nothing was changed: give --yes to do it");
         return Ok(Outcome::Planned);
@@ -120,6 +113,11 @@ async fn store<T: Bucketed + DeserializeOwned>(
     };
     let shown = shown.and_then(|()| at.out.flush());
     shown.or_else(|error| error.after_change(|| report.to_string()))?;
+    if plan.is_done {
+        at.out.note(
+            "this backfill was done before; to begin it anew, empty the buckets and remove its document from `bucket_backfills`",
+        );
+    }
     if report.is_whole() {
         return Ok(Outcome::Done);
     }

@@ -66,8 +66,7 @@ pub(super) async fn run<T: Bucketed + DeserializeOwned>(
 }
 
 fn line(difference: &Difference) -> String {
-    let record = shell::document(&difference.record, 0);
-    let record = record.split_whitespace().collect::<Vec<_>>().join(" ");
+    let record = shell::line(&difference.record.clone().into());
     printable(&match &difference.missing {
         Some(id) => format!("only in the source, {}: {record}", shell::line(id)),
         None => format!("only in the buckets: {record}"),

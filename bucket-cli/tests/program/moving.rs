@@ -67,15 +67,21 @@ async fn a_backfill_shows_its_plan_stores_with_yes_and_compares_as_the_same() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.out.trim(), "500 documents and 500 records: the same");
 
-    // A job that is done stays done.
+    // A job that is done stays done, and goes on to say that it has rejects.
     let after = program.everything().await;
-    let ran = program.run(&[&backfill[..], &["--yes"]].concat());
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(program.everything().await, after);
+    for words in [&backfill[..], &[&backfill[..], &["--yes"]].concat()] {
+        let ran = program.run(words);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(
+            ran.out.contains("501 documents: 500 stored, 1 rejected"),
+            "{ran:?}"
+        );
+        assert_eq!(program.everything().await, after);
+    }
 
     // Each difference is named, in each format.
     flat.delete_one(doc! { "qty": 17 }).await.unwrap();
-    flat.update_one(doc! { "qty": 18 }, doc! { "$set": { "ticker": "X" } })
+    flat.update_one(doc! { "qty": 18 }, doc! { "$set": { "ticker": "X  Y" } })
         .await
         .unwrap();
     let ran = program.run(&["compare", "-m", "trades", "flat_trades"]);
@@ -94,6 +100,7 @@ async fn a_backfill_shows_its_plan_stores_with_yes_and_compares_as_the_same() {
         (2, 1),
         "{ran:?}"
     );
+    assert!(ran.out.contains("'X  Y'"), "{ran:?}");
     let ran = program.run(&["compare", "-m", "trades", "flat_trades", "--csv"]);
     assert_eq!(ran.out.lines().count(), 4, "{ran:?}");
 }
