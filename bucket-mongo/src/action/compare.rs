@@ -31,7 +31,7 @@ impl<T: Record + DeserializeOwned> Buckets<T> {
     /// Compares the records of the buckets with the documents of a flat collection, which are read as
     /// [`backfill_from`](Self::backfill_from) reads them. Only reads.
     ///
-    /// Both sides are read once, in any order, and with 3 MB of memory each, and the keys: a number and a hash of the records
+    /// Both sides are read once, in any order, and with 2 MB of memory each, and the keys: a number and a hash of the records
     /// are kept for each of 65,536 parts. If some differ, both are read again, and the records of these parts are compared one by one, up to
     /// about 200,000. The report names the first 100 of them that only one side has. It tells the sides apart if
     /// any field of any record differs, and counts a record that is there twice.

@@ -190,8 +190,7 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
             };
             let (stored, following) = join(storing.store(next, pace), reading).await;
             let stored = stored?;
-            let read = stored.read;
-            self.read += read;
+            self.read += stored.read;
             self.report.chunks += 1;
             self.report.keep(stored.rejects);
             self.tell();
@@ -199,7 +198,7 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
                 return Ok(());
             };
             next = following?;
-            sleep(self.pause(read, begun.elapsed())).await;
+            sleep(pause(self.throttle, stored.read, begun.elapsed())).await;
         }
     }
 
@@ -215,14 +214,32 @@ impl<T: Record + DeserializeOwned> Running<'_, '_, '_, T> {
             ));
         }
     }
+}
 
-    /// The pause after a chunk of this number of documents that took this time. A chunk that took longer is not made up for.
-    fn pause(&self, read: u64, took: Duration) -> Duration {
-        if let Some(most) = self.throttle {
-            #[expect(clippy::cast_precision_loss, reason = "a pause need not be exact")]
-            let time = Duration::try_from_secs_f64(read as f64 / f64::from(most.get()));
-            return time.unwrap_or(Duration::ZERO).saturating_sub(took);
-        }
-        Duration::ZERO
+/// The pause after a chunk of this number of documents that took this time. A chunk that took longer is not made up for.
+fn pause(throttle: Option<NonZeroU32>, read: u64, took: Duration) -> Duration {
+    let Some(most) = throttle else {
+        return Duration::ZERO;
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a pause need not be exact")]
+    let time = Duration::try_from_secs_f64(read as f64 / f64::from(most.get()));
+    time.unwrap_or(Duration::ZERO).saturating_sub(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{num::NonZeroU32, time::Duration};
+
+    use super::pause;
+
+    #[test]
+    fn the_throttle_makes_up_for_no_stall() {
+        let most = NonZeroU32::new(250);
+        let millis = Duration::from_millis;
+        assert_eq!(pause(most, 500, millis(300)), millis(1_700));
+        // After a stall the next chunk has its own time again.
+        assert_eq!(pause(most, 250, millis(3_500)), Duration::ZERO);
+        assert_eq!(pause(most, 250, millis(100)), millis(900));
+        assert_eq!(pause(None, 250, millis(100)), Duration::ZERO);
     }
 }

@@ -134,7 +134,11 @@ impl fmt::Display for Comparison {
             separator = ", ";
         }
         if self.rejected > 0 {
-            write!(f, "{separator}{} documents are no records", self.rejected)?;
+            return write!(f, "{separator}{} documents are no records", self.rejected);
+        }
+        if separator.is_empty() {
+            // What was searched has become the same meanwhile.
+            f.write_str("differences that were not counted")?;
         }
         Ok(())
     }
@@ -165,5 +169,30 @@ impl fmt::Display for Difference {
             Some(id) => write!(f, "only in the source, {id}: {}", self.record),
             None => write!(f, "only in the buckets: {}", self.record),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Comparison;
+
+    #[test]
+    fn what_was_not_counted_to_the_end_is_not_the_same_and_says_at_least() {
+        let mut found = Comparison {
+            documents: 3,
+            records: 3,
+            is_complete: true,
+            ..Comparison::default()
+        };
+        assert!(found.is_same());
+        assert_eq!(found.to_string(), "3 documents and 3 records: the same");
+        found.missing = 2;
+        found.is_complete = false;
+        assert!(!found.is_same());
+        let text = "3 documents and 3 records: at least 2 only in the source";
+        assert_eq!(found.to_string(), text);
+        found.missing = 0;
+        let text = "3 documents and 3 records: differences that were not counted";
+        assert_eq!(found.to_string(), text);
     }
 }
